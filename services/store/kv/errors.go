@@ -1,0 +1,26 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers act on; compare with errors.Is. Over gRPC each has a code of its own and arrives as itself.
+var (
+	ErrCompacted      = errors.New("the requested revision has been compacted: list again and continue from the new revision")
+	ErrFutureRevision = errors.New("the requested revision is newer than the store")
+	ErrNoSpace        = errors.New("the store is over its size quota: compact, delete or raise the quota, then disarm the NOSPACE alarm")
+	ErrTooLarge       = errors.New("the request is larger than the store accepts")
+	ErrLeaseNotFound  = errors.New("no such lease")
+	ErrLeaseExists    = errors.New("a lease with this id exists")
+	ErrKeyNotFound    = errors.New("no such key")
+	ErrNoLeader       = errors.New("the store has no leader now: retry")
+	ErrClosed         = errors.New("closed")
+)
+
+// ExpiredError ends a watch that fell behind; Revision is the last one that was delivered whole.
+type ExpiredError struct{ Revision int64 }
+
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("the watch fell too far behind and was ended after revision %d", e.Revision)
+}
