@@ -175,11 +175,10 @@ var packages = complete([]pkg{
 		k("ReplicaSet", "replicasets", namespaced, "short=rs", "cat=all", "sub=scale status"),
 		k("StatefulSet", "statefulsets", namespaced, "short=sts", "cat=all", "sub=scale status"),
 	}},
-	// No kinds of their own: the types that the packages above are built from.
+	// No kinds served: batch/v1 Job refers to a few of its types.
+	{"scheduling", "v1alpha3", "scheduling.k8s.io", "k8s.io/api/scheduling/v1alpha3", nil},
+	// No kinds of its own: the types that the packages above are built from.
 	{"meta", "v1", "", "k8s.io/apimachinery/pkg/apis/meta/v1", nil},
-	{"runtime", "v1", "", "k8s.io/apimachinery/pkg/runtime", nil},
-	{"quantity", "v1", "", "k8s.io/apimachinery/pkg/api/resource", nil},
-	{"intstr", "v1", "", "k8s.io/apimachinery/pkg/util/intstr", nil},
 })
 
 // complete fills in what follows from the rest of an entry: names of package and service, and methods.
