@@ -1,0 +1,71 @@
+package apiclient
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/orrery-io/orrery/services/internal/wire"
+)
+
+// Config says where the api is and who calls.
+type Config struct {
+	// Addresses are host:port of the api's instances; calls are balanced over them and move on when one goes away.
+	Addresses []string
+	// TLS carries the caller's client certificate; nil speaks plaintext, which only tests do.
+	TLS *tls.Config
+	// UserAgent names the component: "kube-scheduler".
+	UserAgent string
+}
+
+// maxMessage bounds what a client accepts in one message: a list of a few hundred thousand objects.
+const maxMessage = 1 << 30
+
+// Client is a connection to the api. It is safe for concurrent use.
+type Client struct{ conn grpc.ClientConnInterface }
+
+// New makes a client on an existing connection, which must use the codec wire.Codec.
+func New(conn grpc.ClientConnInterface) *Client { return &Client{conn: conn} }
+
+// Conn is the connection, for services that have no method here (the node session).
+func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
+
+// Dial connects lazily: it fails only on a bad configuration; calls wait for the api until their context ends. close ends the connection.
+func Dial(config Config) (client *Client, close func() error, err error) {
+	if len(config.Addresses) == 0 {
+		return nil, nil, errors.New("apiclient: no api address given")
+	}
+	creds := insecure.NewCredentials()
+	if config.TLS != nil {
+		creds = credentials.NewTLS(config.TLS)
+	}
+	endpoints := manual.NewBuilderWithScheme("orrery-api")
+	state := resolver.State{}
+	for _, a := range config.Addresses {
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a}}})
+	}
+	endpoints.InitialState(state)
+	conn, err := grpc.NewClient(endpoints.Scheme()+":///api",
+		grpc.WithResolvers(endpoints),
+		grpc.WithTransportCredentials(creds),
+		grpc.WithUserAgent(config.UserAgent),
+		grpc.WithStatsHandler(otelgrpc.NewClientHandler()),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"round_robin":{}}]}`),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(4<<20),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+	)
+	if err != nil {
+		return nil, nil, fmt.Errorf("apiclient: %w", err)
+	}
+	return New(conn), conn.Close, nil
+}
