@@ -17,6 +17,10 @@ import (
 type Kind struct {
 	kinds.Kind
 
+	// NotStored marks a kind that no object is kept of: reviews and bindings, which are answered when they are created, and
+	// component statuses, which are computed. The endpoint has nothing to do with them.
+	NotStored bool
+
 	// New and NewList make an empty object and an empty list.
 	New     func() object.Object
 	NewList func() runtime.Object
@@ -44,6 +48,12 @@ type Kind struct {
 	Graceful func(ctx context.Context, obj object.Object, options *metav1.DeleteOptions) (seconds int64)
 	// DefaultPropagation is what a delete without a propagation policy means; "" is Background.
 	DefaultPropagation metav1.DeletionPropagation
+	// HoldDeletion says whether something besides metadata.finalizers keeps an object that is being deleted: a namespace's
+	// spec.finalizers. BeginDeletion changes the object in the write that sets its deletionTimestamp: a namespace's phase.
+	HoldDeletion  func(obj object.Object) bool
+	BeginDeletion func(obj object.Object)
+	// HasGeneration is set where Kubernetes counts generations in metadata.generation; objects of the other kinds have none.
+	HasGeneration bool
 	// AllowUnconditionalUpdate permits updates without a resourceVersion; AllowCreateOnUpdate makes PUT create.
 	AllowUnconditionalUpdate bool
 	AllowCreateOnUpdate      bool

@@ -1,0 +1,50 @@
+package registry
+
+import (
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func appsKinds(o Options) []*Kind {
+	return []*Kind{
+		entry[*appsv1.DeploymentList]("apps", "v1", "deployments", rules[*appsv1.Deployment]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+			GetScale: func(d *appsv1.Deployment) (int32, int32, string) {
+				return valueOr(d.Spec.Replicas, 0), d.Status.Replicas, selectorString(d.Spec.Selector)
+			},
+			SetScale: func(d *appsv1.Deployment, replicas int32) { d.Spec.Replicas = &replicas },
+		}),
+		entry[*appsv1.ReplicaSetList]("apps", "v1", "replicasets", rules[*appsv1.ReplicaSet]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+			FieldNames:               []string{"status.replicas"},
+			Fields: func(rs *appsv1.ReplicaSet) fields.Set {
+				return fields.Set{"status.replicas": strconv.Itoa(int(rs.Status.Replicas))}
+			},
+			GetScale: func(rs *appsv1.ReplicaSet) (int32, int32, string) {
+				return valueOr(rs.Spec.Replicas, 0), rs.Status.Replicas, selectorString(rs.Spec.Selector)
+			},
+			SetScale: func(rs *appsv1.ReplicaSet, replicas int32) { rs.Spec.Replicas = &replicas },
+		}),
+		entry[*appsv1.StatefulSetList]("apps", "v1", "statefulsets", rules[*appsv1.StatefulSet]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+			NameCheck:                apivalidation.NameIsDNSLabel,
+			GetScale: func(s *appsv1.StatefulSet) (int32, int32, string) {
+				return valueOr(s.Spec.Replicas, 0), s.Status.Replicas, selectorString(s.Spec.Selector)
+			},
+			SetScale: func(s *appsv1.StatefulSet, replicas int32) { s.Spec.Replicas = &replicas },
+		}),
+		entry[*appsv1.DaemonSetList]("apps", "v1", "daemonsets", rules[*appsv1.DaemonSet]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+		}),
+		entry[*appsv1.ControllerRevisionList]("apps", "v1", "controllerrevisions", rules[*appsv1.ControllerRevision]{
+			AllowUnconditionalUpdate: true,
+		}),
+	}
+}

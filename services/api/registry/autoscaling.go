@@ -1,0 +1,30 @@
+package registry
+
+import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/orrery-io/orrery/services/api/object"
+	"github.com/orrery-io/orrery/services/api/registry/convert"
+)
+
+// autoscalingKinds are the autoscaler in its two versions, stored as v2.
+func autoscalingKinds(o Options) []*Kind {
+	return []*Kind{
+		entry[*autoscalingv2.HorizontalPodAutoscalerList]("autoscaling", "v2", "horizontalpodautoscalers", rules[*autoscalingv2.HorizontalPodAutoscaler]{
+			AllowUnconditionalUpdate: true,
+		}),
+		entry[*autoscalingv1.HorizontalPodAutoscalerList]("autoscaling", "v1", "horizontalpodautoscalers", rules[*autoscalingv1.HorizontalPodAutoscaler]{
+			AllowUnconditionalUpdate: true,
+			Alias: &Alias{
+				Group: "autoscaling", Version: "v2", Plural: "horizontalpodautoscalers",
+				ToStored: func(view object.Object) (object.Object, error) {
+					return convert.AutoscalerToV2(view.(*autoscalingv1.HorizontalPodAutoscaler))
+				},
+				FromStored: func(stored object.Object) (object.Object, error) {
+					return convert.AutoscalerFromV2(stored.(*autoscalingv2.HorizontalPodAutoscaler))
+				},
+			},
+		}),
+	}
+}

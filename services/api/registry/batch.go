@@ -1,0 +1,27 @@
+package registry
+
+import (
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func batchKinds(o Options) []*Kind {
+	return []*Kind{
+		entry[*batchv1.JobList]("batch", "v1", "jobs", rules[*batchv1.Job]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+			DefaultPropagation:       metav1.DeletePropagationOrphan,
+			FieldNames:               []string{"status.successful"},
+			Fields: func(j *batchv1.Job) fields.Set {
+				return fields.Set{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
+			},
+		}),
+		entry[*batchv1.CronJobList]("batch", "v1", "cronjobs", rules[*batchv1.CronJob]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+		}),
+	}
+}

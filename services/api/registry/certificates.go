@@ -1,0 +1,38 @@
+package registry
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func certificateKinds(o Options) []*Kind {
+	const group = "certificates.k8s.io"
+	return []*Kind{
+		entry[*certificatesv1.CertificateSigningRequestList](group, "v1", "certificatesigningrequests", rules[*certificatesv1.CertificateSigningRequest]{
+			AllowUnconditionalUpdate: true,
+			NameCheck:                path.ValidatePathSegmentName,
+			FieldNames:               []string{"spec.signerName"},
+			Fields: func(r *certificatesv1.CertificateSigningRequest) fields.Set {
+				return fields.Set{"spec.signerName": r.Spec.SignerName}
+			},
+		}),
+		entry[*certificatesv1.ClusterTrustBundleList](group, "v1", "clustertrustbundles", rules[*certificatesv1.ClusterTrustBundle]{
+			NameCheck:  path.ValidatePathSegmentName,
+			FieldNames: []string{"spec.signerName"},
+			Fields: func(b *certificatesv1.ClusterTrustBundle) fields.Set {
+				return fields.Set{"spec.signerName": b.Spec.SignerName}
+			},
+		}),
+		entry[*certificatesv1.PodCertificateRequestList](group, "v1", "podcertificaterequests", rules[*certificatesv1.PodCertificateRequest]{
+			FieldNames: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
+			Fields: func(r *certificatesv1.PodCertificateRequest) fields.Set {
+				return fields.Set{
+					"spec.signerName": r.Spec.SignerName,
+					"spec.podName":    r.Spec.PodName,
+					"spec.nodeName":   string(r.Spec.NodeName),
+				}
+			},
+		}),
+	}
+}

@@ -1,0 +1,22 @@
+package registry
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func namespaceKinds(o Options) []*Kind {
+	return []*Kind{
+		entry[*corev1.NamespaceList]("", "v1", "namespaces", rules[*corev1.Namespace]{
+			AllowUnconditionalUpdate: true,
+			NameCheck:                apivalidation.NameIsDNSLabel,
+			HoldDeletion:             func(ns *corev1.Namespace) bool { return len(ns.Spec.Finalizers) > 0 },
+			BeginDeletion:            func(ns *corev1.Namespace) { ns.Status.Phase = corev1.NamespaceTerminating },
+			FieldNames:               []string{"status.phase", "name"},
+			Fields: func(ns *corev1.Namespace) fields.Set {
+				return fields.Set{"status.phase": string(ns.Status.Phase), "name": ns.Name}
+			},
+		}),
+	}
+}

@@ -1,0 +1,20 @@
+package registry
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func nodeKinds(o Options) []*Kind {
+	return []*Kind{
+		entry[*corev1.NodeList]("", "v1", "nodes", rules[*corev1.Node]{
+			AllowUnconditionalUpdate: true,
+			FieldNames:               []string{"spec.unschedulable"},
+			Fields: func(node *corev1.Node) fields.Set {
+				return fields.Set{"spec.unschedulable": strconv.FormatBool(node.Spec.Unschedulable)}
+			},
+		}),
+	}
+}

@@ -1,0 +1,25 @@
+package registry
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func serviceKinds(o Options) []*Kind {
+	return []*Kind{
+		entry[*corev1.ServiceList]("", "v1", "services", rules[*corev1.Service]{
+			AllowUnconditionalUpdate: true,
+			AllowCreateOnUpdate:      true,
+			NameCheck:                apivalidation.NameIsDNSLabel,
+			FieldNames:               []string{"spec.clusterIP", "spec.type"},
+			Fields: func(s *corev1.Service) fields.Set {
+				return fields.Set{"spec.clusterIP": s.Spec.ClusterIP, "spec.type": string(s.Spec.Type)}
+			},
+		}),
+		entry[*corev1.EndpointsList]("", "v1", "endpoints", rules[*corev1.Endpoints]{
+			AllowUnconditionalUpdate: true,
+			AllowCreateOnUpdate:      true,
+		}),
+	}
+}

@@ -1,0 +1,12 @@
+package registry
+
+import discoveryv1 "k8s.io/api/discovery/v1"
+
+func discoveryKinds(o Options) []*Kind {
+	return []*Kind{
+		entry[*discoveryv1.EndpointSliceList]("discovery.k8s.io", "v1", "endpointslices", rules[*discoveryv1.EndpointSlice]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+		}),
+	}
+}

@@ -1,0 +1,32 @@
+package registry
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+)
+
+func rbacKinds(o Options) []*Kind {
+	const group = "rbac.authorization.k8s.io"
+	return []*Kind{
+		entry[*rbacv1.RoleList](group, "v1", "roles", rules[*rbacv1.Role]{
+			AllowUnconditionalUpdate: true,
+			AllowCreateOnUpdate:      true,
+			NameCheck:                path.ValidatePathSegmentName,
+		}),
+		entry[*rbacv1.ClusterRoleList](group, "v1", "clusterroles", rules[*rbacv1.ClusterRole]{
+			AllowUnconditionalUpdate: true,
+			AllowCreateOnUpdate:      true,
+			NameCheck:                path.ValidatePathSegmentName,
+		}),
+		entry[*rbacv1.RoleBindingList](group, "v1", "rolebindings", rules[*rbacv1.RoleBinding]{
+			AllowUnconditionalUpdate: true,
+			AllowCreateOnUpdate:      true,
+			NameCheck:                path.ValidatePathSegmentName,
+		}),
+		entry[*rbacv1.ClusterRoleBindingList](group, "v1", "clusterrolebindings", rules[*rbacv1.ClusterRoleBinding]{
+			AllowUnconditionalUpdate: true,
+			AllowCreateOnUpdate:      true,
+			NameCheck:                path.ValidatePathSegmentName,
+		}),
+	}
+}

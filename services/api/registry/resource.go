@@ -1,0 +1,34 @@
+package registry
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+func resourceKinds(o Options) []*Kind {
+	const group = "resource.k8s.io"
+	return []*Kind{
+		entry[*resourcev1.ResourceClaimList](group, "v1", "resourceclaims", rules[*resourcev1.ResourceClaim]{
+			AllowUnconditionalUpdate: true,
+		}),
+		entry[*resourcev1.ResourceClaimTemplateList](group, "v1", "resourceclaimtemplates", rules[*resourcev1.ResourceClaimTemplate]{
+			AllowUnconditionalUpdate: true,
+		}),
+		entry[*resourcev1.DeviceClassList](group, "v1", "deviceclasses", rules[*resourcev1.DeviceClass]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+		}),
+		entry[*resourcev1.DeviceTaintRuleList](group, "v1", "devicetaintrules", rules[*resourcev1.DeviceTaintRule]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+		}),
+		entry[*resourcev1.ResourceSliceList](group, "v1", "resourceslices", rules[*resourcev1.ResourceSlice]{
+			HasGeneration:            true,
+			AllowUnconditionalUpdate: true,
+			FieldNames:               []string{"spec.nodeName", "spec.driver"},
+			Fields: func(s *resourcev1.ResourceSlice) fields.Set {
+				return fields.Set{"spec.nodeName": valueOr(s.Spec.NodeName, ""), "spec.driver": s.Spec.Driver}
+			},
+		}),
+	}
+}
