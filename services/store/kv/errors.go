@@ -16,6 +16,11 @@ var (
 	ErrKeyNotFound    = errors.New("no such key")
 	ErrNoLeader       = errors.New("the store has no leader now: retry")
 	ErrClosed         = errors.New("closed")
+	// ErrInvalid is wrapped by an error that says what is wrong with the request.
+	ErrInvalid = errors.New("invalid request")
+	// ErrOutcomeUnknown means that the connection or the leader went away with the write in flight: it may have been
+	// applied or not. Read before writing again.
+	ErrOutcomeUnknown = errors.New("the outcome of the write is unknown: read before retrying")
 )
 
 // ExpiredError ends a watch that fell behind; Revision is the last one that was delivered whole.
@@ -24,3 +29,6 @@ type ExpiredError struct{ Revision int64 }
 func (e *ExpiredError) Error() string {
 	return fmt.Sprintf("the watch fell too far behind and was ended after revision %d", e.Revision)
 }
+
+// Is makes errors.Is(err, ErrCompacted) true: to the watcher both mean that the history it needs is gone.
+func (e *ExpiredError) Is(target error) bool { return target == ErrCompacted }

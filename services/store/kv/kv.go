@@ -9,7 +9,9 @@ type KV interface {
 	Range(ctx context.Context, req RangeRequest) (*RangeResponse, error)
 	// Txn evaluates Compare and applies Then or Else, whole or not at all, as one revision. When it returns without
 	// an error the result is durable on a majority. A Txn that writes nothing takes no revision.
-	// Errors: ErrNoSpace, ErrTooLarge, ErrLeaseNotFound, ErrNoLeader; on a context error the outcome is unknown.
+	// A key may be written once in a branch. Errors: ErrInvalid, ErrNoSpace, ErrTooLarge, ErrLeaseNotFound,
+	// ErrKeyNotFound, ErrNoLeader (all: nothing was written); on ErrOutcomeUnknown and on a context error the outcome
+	// is unknown.
 	Txn(ctx context.Context, req TxnRequest) (*TxnResponse, error)
 	// Watch streams the changes of a key range from a revision on; see Watcher. It returns once the watch is
 	// registered. Errors: ErrCompacted when StartRevision lies before the compaction point.
@@ -40,7 +42,8 @@ type KeyValue struct {
 	TraceParent string
 }
 
-// RangeRequest selects the keys in [Key, End). A nil End selects Key alone; PrefixEnd gives the End of a prefix.
+// RangeRequest selects the keys in [Key, End). An empty End selects Key alone, an End of one zero byte has no upper
+// limit; PrefixEnd gives the End of a prefix.
 type RangeRequest struct {
 	Key, End []byte
 	// Revision 0 reads the newest state.
@@ -200,6 +203,6 @@ func PrefixEnd(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
-	// Every key is less than "no end": the empty non-nil slice says so, as in etcd the single zero byte.
+	// The single zero byte means "no end", as in etcd: no range could end there otherwise.
 	return []byte{0}
 }

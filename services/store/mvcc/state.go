@@ -1,0 +1,165 @@
+package mvcc
+
+import (
+	"maps"
+
+	"github.com/orrery-io/orrery/services/store/kv"
+)
+
+// firstRevision is the revision of an empty store; the first write makes the next one. Zero stays free to mean "none".
+const firstRevision = 1
+
+// State is the writer's side. One goroutine at a time may use it; what it hands out ([View], [Snapshot]) is free.
+type State struct {
+	tree       *tree
+	log        revLog
+	rev        int64
+	compactRev int64
+	leases     map[int64]*lease
+	members    map[string]string
+	size, live int64
+	keys       int64
+	noSpace    bool
+	// incarnation counts restores: a watcher of another incarnation must not go on.
+	incarnation uint64
+	// view is the last one handed out, nil once something changed.
+	view *View
+}
+
+// New returns an empty state.
+func New() *State {
+	return &State{
+		tree: newTree(), log: newRevLog(firstRevision), rev: firstRevision,
+		leases: map[int64]*lease{}, members: map[string]string{},
+	}
+}
+
+// View is the state at one moment, immutable and safe for concurrent use.
+type View struct {
+	tree       *tree
+	log        revLog
+	rev        int64
+	compactRev int64
+	stats      Stats
+}
+
+// Stats are figures of a state.
+type Stats struct {
+	Revision, CompactRevision int64
+	// SizeBytes counts all versions kept, LiveBytes the newest one of each living key.
+	SizeBytes, LiveBytes int64
+	Keys                 int64
+	Leases               int
+	NoSpace              bool
+	Incarnation          uint64
+}
+
+// View returns the present state in constant time.
+func (s *State) View() *View {
+	if s.view == nil {
+		s.view = &View{tree: s.tree.Copy(), log: s.log, rev: s.rev, compactRev: s.compactRev, stats: s.Stats()}
+	}
+	return s.view
+}
+
+// Stats returns the state's figures.
+func (s *State) Stats() Stats {
+	return Stats{
+		Revision: s.rev, CompactRevision: s.compactRev, SizeBytes: s.size, LiveBytes: s.live, Keys: s.keys,
+		Leases: len(s.leases), NoSpace: s.noSpace, Incarnation: s.incarnation,
+	}
+}
+
+// SetNoSpace raises or clears the NOSPACE alarm.
+func (s *State) SetNoSpace(raised bool) {
+	s.noSpace = raised
+	s.view = nil
+}
+
+// SetMember notes the address at which clients reach a member; an empty address forgets it.
+func (s *State) SetMember(name, clientAddress string) {
+	if clientAddress == "" {
+		delete(s.members, name)
+		return
+	}
+	s.members[name] = clientAddress
+}
+
+// Members returns a copy of the addresses noted by SetMember.
+func (s *State) Members() map[string]string { return maps.Clone(s.members) }
+
+// Incarnation counts how often the content was replaced by a restore.
+func (s *State) Incarnation() uint64 { return s.incarnation }
+
+// Supersede prepares a state read from a backup to replace present: revisions go on above all that were handed out by
+// either, the history is forgotten so that no old resume point can be mistaken for one of this state, and the
+// incarnation moves on so that open watches end. The addresses of members stay those of the present.
+func (s *State) Supersede(present Stats, members map[string]string) {
+	// A margin covers what was written after the backup when the present state does not know of it.
+	const margin = 1_000_000
+	s.rev = max(s.rev+margin, present.Revision+1)
+	s.log = newRevLog(s.rev)
+	s.forget(s.rev)
+	s.compactRev = s.rev
+	s.incarnation = max(s.incarnation, present.Incarnation) + 1
+	s.members = maps.Clone(members)
+	s.view = nil
+}
+
+// Revision is the revision of the view.
+func (v *View) Revision() int64 { return v.rev }
+
+// CompactRevision is the oldest revision that can be read; 0 when nothing was compacted.
+func (v *View) CompactRevision() int64 { return v.compactRev }
+
+// Stats returns the figures of the view.
+func (v *View) Stats() Stats { return v.stats }
+
+// Changes are the changes of one revision between CompactRevision and Revision, in the order in which they were made.
+func (v *View) Changes(rev int64) []Change { return v.log.get(rev) }
+
+// Range reads at req.Revision, or at the view's own when that is 0.
+func (v *View) Range(req *kv.RangeRequest) (*kv.RangeResponse, error) {
+	if err := checkRevision(req.Revision, v.rev, v.compactRev); err != nil {
+		return nil, err
+	}
+	rev := req.Revision
+	if rev == 0 {
+		rev = v.rev
+	}
+	return readRange(v.tree, req, rev), nil
+}
+
+// checkRevision says whether rev can be read.
+func checkRevision(rev, newest, compacted int64) error {
+	switch {
+	case rev < 0:
+		return kv.ErrInvalid
+	case rev > newest:
+		return kv.ErrFutureRevision
+	case rev != 0 && rev < compacted:
+		return kv.ErrCompacted
+	}
+	return nil
+}
+
+func readRange(t *tree, req *kv.RangeRequest, rev int64) *kv.RangeResponse {
+	resp := &kv.RangeResponse{Revision: rev}
+	scan(t, req.Key, req.End, func(h *history) bool {
+		v := h.at(rev)
+		if v == nil {
+			return true
+		}
+		resp.Count++
+		if req.CountOnly || (req.Limit > 0 && int64(len(resp.KVs)) >= req.Limit) {
+			return true
+		}
+		resp.KVs = append(resp.KVs, v.kv)
+		if req.KeysOnly {
+			resp.KVs[len(resp.KVs)-1].Value = nil
+		}
+		return true
+	})
+	resp.More = !req.CountOnly && resp.Count > int64(len(resp.KVs))
+	return resp
+}
