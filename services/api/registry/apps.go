@@ -6,11 +6,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func appsKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*appsv1.DeploymentList]("apps", "v1", "deployments", rules[*appsv1.Deployment]{
+			Default:                  defaults.Deployment,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			GetScale: func(d *appsv1.Deployment) (int32, int32, string) {
@@ -19,6 +22,7 @@ func appsKinds(o Options) []*Kind {
 			SetScale: func(d *appsv1.Deployment, replicas int32) { d.Spec.Replicas = &replicas },
 		}),
 		entry[*appsv1.ReplicaSetList]("apps", "v1", "replicasets", rules[*appsv1.ReplicaSet]{
+			Default:                  defaults.ReplicaSet,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"status.replicas"},
@@ -31,6 +35,7 @@ func appsKinds(o Options) []*Kind {
 			SetScale: func(rs *appsv1.ReplicaSet, replicas int32) { rs.Spec.Replicas = &replicas },
 		}),
 		entry[*appsv1.StatefulSetList]("apps", "v1", "statefulsets", rules[*appsv1.StatefulSet]{
+			Default:                  defaults.StatefulSet,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			NameCheck:                apivalidation.NameIsDNSLabel,
@@ -40,6 +45,7 @@ func appsKinds(o Options) []*Kind {
 			SetScale: func(s *appsv1.StatefulSet, replicas int32) { s.Spec.Replicas = &replicas },
 		}),
 		entry[*appsv1.DaemonSetList]("apps", "v1", "daemonsets", rules[*appsv1.DaemonSet]{
+			Default:                  defaults.DaemonSet,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 		}),

@@ -6,15 +6,18 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/object"
 	"github.com/orrery-io/orrery/services/api/registry/convert"
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 // autoscalingKinds are the autoscaler in its two versions, stored as v2.
 func autoscalingKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*autoscalingv2.HorizontalPodAutoscalerList]("autoscaling", "v2", "horizontalpodautoscalers", rules[*autoscalingv2.HorizontalPodAutoscaler]{
+			Default:                  defaults.Autoscaler,
 			AllowUnconditionalUpdate: true,
 		}),
 		entry[*autoscalingv1.HorizontalPodAutoscalerList]("autoscaling", "v1", "horizontalpodautoscalers", rules[*autoscalingv1.HorizontalPodAutoscaler]{
+			Default:                  defaults.AutoscalerV1,
 			AllowUnconditionalUpdate: true,
 			Alias: &Alias{
 				Group: "autoscaling", Version: "v2", Plural: "horizontalpodautoscalers",

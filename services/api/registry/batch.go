@@ -6,11 +6,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func batchKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*batchv1.JobList]("batch", "v1", "jobs", rules[*batchv1.Job]{
+			Default:                  defaults.Job,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			DefaultPropagation:       metav1.DeletePropagationOrphan,
@@ -20,6 +23,7 @@ func batchKinds(o Options) []*Kind {
 			},
 		}),
 		entry[*batchv1.CronJobList]("batch", "v1", "cronjobs", rules[*batchv1.CronJob]{
+			Default:                  defaults.CronJob,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 		}),

@@ -4,6 +4,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func certificateKinds(o Options) []*Kind {
@@ -25,6 +27,7 @@ func certificateKinds(o Options) []*Kind {
 			},
 		}),
 		entry[*certificatesv1.PodCertificateRequestList](group, "v1", "podcertificaterequests", rules[*certificatesv1.PodCertificateRequest]{
+			Default:    defaults.PodCertificateRequest,
 			FieldNames: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
 			Fields: func(r *certificatesv1.PodCertificateRequest) fields.Set {
 				return fields.Set{

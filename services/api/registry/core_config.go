@@ -3,6 +3,8 @@ package registry
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 // configKinds are what pods are given to work with: configuration, secrets, identities.
@@ -12,6 +14,7 @@ func configKinds(o Options) []*Kind {
 			AllowUnconditionalUpdate: true,
 		}),
 		entry[*corev1.SecretList]("", "v1", "secrets", rules[*corev1.Secret]{
+			Default:                  defaults.Secret,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"type"},
 			Fields:                   func(s *corev1.Secret) fields.Set { return fields.Set{"type": string(s.Type)} },

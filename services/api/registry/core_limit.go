@@ -1,14 +1,20 @@
 package registry
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
+)
 
 func limitKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.LimitRangeList]("", "v1", "limitranges", rules[*corev1.LimitRange]{
+			Default:                  defaults.LimitRange,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 		}),
 		entry[*corev1.ResourceQuotaList]("", "v1", "resourcequotas", rules[*corev1.ResourceQuota]{
+			Default:                  defaults.ResourceQuota,
 			AllowUnconditionalUpdate: true,
 		}),
 	}

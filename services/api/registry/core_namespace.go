@@ -4,11 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func namespaceKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.NamespaceList]("", "v1", "namespaces", rules[*corev1.Namespace]{
+			Default:                  defaults.Namespace,
 			AllowUnconditionalUpdate: true,
 			NameCheck:                apivalidation.NameIsDNSLabel,
 			HoldDeletion:             func(ns *corev1.Namespace) bool { return len(ns.Spec.Finalizers) > 0 },

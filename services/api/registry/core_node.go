@@ -5,12 +5,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func nodeKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.NodeList]("", "v1", "nodes", rules[*corev1.Node]{
+			Default:                  defaults.Node,
 			AllowUnconditionalUpdate: true,
+			StatusOnCreate:           true,
 			FieldNames:               []string{"spec.unschedulable"},
 			Fields: func(node *corev1.Node) fields.Set {
 				return fields.Set{"spec.unschedulable": strconv.FormatBool(node.Spec.Unschedulable)}

@@ -6,14 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func podKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.PodList]("", "v1", "pods", rules[*corev1.Pod]{
+			Default:                  defaults.Pod,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Graceful:                 podGracePeriod,
+			IndexField:               "spec.nodeName",
+			IndexValue:               func(pod *corev1.Pod) string { return pod.Spec.NodeName },
 			Fields:                   podFields,
 			FieldNames: []string{
 				"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
@@ -21,6 +26,7 @@ func podKinds(o Options) []*Kind {
 			},
 		}),
 		entry[*corev1.PodTemplateList]("", "v1", "podtemplates", rules[*corev1.PodTemplate]{
+			Default:                  defaults.PodTemplate,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 		}),

@@ -4,11 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func serviceKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.ServiceList]("", "v1", "services", rules[*corev1.Service]{
+			Default:                  defaults.Service,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			NameCheck:                apivalidation.NameIsDNSLabel,
@@ -18,6 +21,7 @@ func serviceKinds(o Options) []*Kind {
 			},
 		}),
 		entry[*corev1.EndpointsList]("", "v1", "endpoints", rules[*corev1.Endpoints]{
+			Default:                  defaults.Endpoints,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 		}),

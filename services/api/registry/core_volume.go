@@ -3,16 +3,20 @@ package registry
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func volumeKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.PersistentVolumeList]("", "v1", "persistentvolumes", rules[*corev1.PersistentVolume]{
+			Default:                  defaults.PersistentVolume,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"name"},
 			Fields:                   func(pv *corev1.PersistentVolume) fields.Set { return fields.Set{"name": pv.Name} },
 		}),
 		entry[*corev1.PersistentVolumeClaimList]("", "v1", "persistentvolumeclaims", rules[*corev1.PersistentVolumeClaim]{
+			Default:                  defaults.PersistentVolumeClaim,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"name"},
 			Fields:                   func(c *corev1.PersistentVolumeClaim) fields.Set { return fields.Set{"name": c.Name} },

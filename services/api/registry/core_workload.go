@@ -7,11 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func workloadKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.ReplicationControllerList]("", "v1", "replicationcontrollers", rules[*corev1.ReplicationController]{
+			Default:                  defaults.ReplicationController,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			DefaultPropagation:       metav1.DeletePropagationOrphan,

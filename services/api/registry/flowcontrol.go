@@ -1,14 +1,19 @@
 package registry
 
-import flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+import (
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
+)
 
 func flowControlKinds(o Options) []*Kind {
 	const group = "flowcontrol.apiserver.k8s.io"
 	return []*Kind{
 		entry[*flowcontrolv1.FlowSchemaList](group, "v1", "flowschemas", rules[*flowcontrolv1.FlowSchema]{
+			Default:       defaults.FlowSchema,
 			HasGeneration: true,
 		}),
 		entry[*flowcontrolv1.PriorityLevelConfigurationList](group, "v1", "prioritylevelconfigurations",
-			rules[*flowcontrolv1.PriorityLevelConfiguration]{HasGeneration: true}),
+			rules[*flowcontrolv1.PriorityLevelConfiguration]{Default: defaults.PriorityLevelConfiguration, HasGeneration: true}),
 	}
 }

@@ -58,6 +58,21 @@ type Kind struct {
 	AllowUnconditionalUpdate bool
 	AllowCreateOnUpdate      bool
 
+	// StatusOnCreate keeps the status that a create brings (a node registers itself with one).
+	StatusOnCreate bool
+	// PrepareStatus runs on a status update, after the endpoint has put everything but metadata and status back to old's.
+	PrepareStatus func(ctx context.Context, obj, old object.Object)
+	// StatusKeepsMetadata makes a status update keep labels, annotations, finalizers and owner references as they are.
+	StatusKeepsMetadata bool
+
+	// TTLSeconds is how long an object lives after its last write (events: one hour); nil or 0 means for ever.
+	TTLSeconds func(obj object.Object) int64
+
+	// IndexField names the one selectable field whose exact matches the watch cache answers from an index (pods:
+	// "spec.nodeName"), and IndexValue reads it without making the whole set.
+	IndexField string
+	IndexValue func(obj object.Object) string
+
 	// SelectableFields are what a field selector may use besides metadata.name and metadata.namespace.
 	SelectableFields func(obj object.Object) fields.Set
 	// FieldNames lists SelectableFields' names, so that an unknown one is refused.

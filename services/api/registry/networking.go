@@ -1,6 +1,10 @@
 package registry
 
-import networkingv1 "k8s.io/api/networking/v1"
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
+)
 
 func networkingKinds(o Options) []*Kind {
 	const group = "networking.k8s.io"
@@ -10,10 +14,12 @@ func networkingKinds(o Options) []*Kind {
 			AllowUnconditionalUpdate: true,
 		}),
 		entry[*networkingv1.IngressClassList](group, "v1", "ingressclasses", rules[*networkingv1.IngressClass]{
+			Default:                  defaults.IngressClass,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 		}),
 		entry[*networkingv1.NetworkPolicyList](group, "v1", "networkpolicies", rules[*networkingv1.NetworkPolicy]{
+			Default:                  defaults.NetworkPolicy,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 		}),

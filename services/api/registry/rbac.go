@@ -3,6 +3,8 @@ package registry
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func rbacKinds(o Options) []*Kind {
@@ -19,11 +21,13 @@ func rbacKinds(o Options) []*Kind {
 			NameCheck:                path.ValidatePathSegmentName,
 		}),
 		entry[*rbacv1.RoleBindingList](group, "v1", "rolebindings", rules[*rbacv1.RoleBinding]{
+			Default:                  defaults.RoleBinding,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			NameCheck:                path.ValidatePathSegmentName,
 		}),
 		entry[*rbacv1.ClusterRoleBindingList](group, "v1", "clusterrolebindings", rules[*rbacv1.ClusterRoleBinding]{
+			Default:                  defaults.ClusterRoleBinding,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			NameCheck:                path.ValidatePathSegmentName,

@@ -50,6 +50,13 @@ type rules[P object.Object] struct {
 	AllowUnconditionalUpdate bool
 	AllowCreateOnUpdate      bool
 
+	StatusOnCreate      bool
+	PrepareStatus       func(ctx context.Context, obj, old P)
+	StatusKeepsMetadata bool
+	TTLSeconds          func(obj P) int64
+	IndexField          string
+	IndexValue          func(obj P) string
+
 	Fields     func(obj P) fields.Set
 	FieldNames []string
 
@@ -86,6 +93,9 @@ func entry[L listPointer[U], P objectPointer[T], T, U any](group, version, plura
 		HasGeneration:            r.HasGeneration,
 		AllowUnconditionalUpdate: r.AllowUnconditionalUpdate,
 		AllowCreateOnUpdate:      r.AllowCreateOnUpdate,
+		StatusOnCreate:           r.StatusOnCreate,
+		StatusKeepsMetadata:      r.StatusKeepsMetadata,
+		IndexField:               r.IndexField,
 		FieldNames:               r.FieldNames,
 		Columns:                  r.Columns,
 		Alias:                    r.Alias,
@@ -105,6 +115,15 @@ func (r rules[P]) addWrites(k *Kind) {
 	}
 	if f := r.PrepareUpdate; f != nil {
 		k.PrepareUpdate = func(ctx context.Context, obj, old object.Object) { f(ctx, obj.(P), old.(P)) }
+	}
+	if f := r.PrepareStatus; f != nil {
+		k.PrepareStatus = func(ctx context.Context, obj, old object.Object) { f(ctx, obj.(P), old.(P)) }
+	}
+	if f := r.TTLSeconds; f != nil {
+		k.TTLSeconds = func(obj object.Object) int64 { return f(obj.(P)) }
+	}
+	if f := r.IndexValue; f != nil {
+		k.IndexValue = func(obj object.Object) string { return f(obj.(P)) }
 	}
 	if f := r.Validate; f != nil {
 		k.Validate = func(_ context.Context, obj object.Object) field.ErrorList { return f(obj.(P)) }

@@ -3,15 +3,19 @@ package registry
 import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
 )
 
 func resourceKinds(o Options) []*Kind {
 	const group = "resource.k8s.io"
 	return []*Kind{
 		entry[*resourcev1.ResourceClaimList](group, "v1", "resourceclaims", rules[*resourcev1.ResourceClaim]{
+			Default:                  defaults.ResourceClaim,
 			AllowUnconditionalUpdate: true,
 		}),
 		entry[*resourcev1.ResourceClaimTemplateList](group, "v1", "resourceclaimtemplates", rules[*resourcev1.ResourceClaimTemplate]{
+			Default:                  defaults.ResourceClaimTemplate,
 			AllowUnconditionalUpdate: true,
 		}),
 		entry[*resourcev1.DeviceClassList](group, "v1", "deviceclasses", rules[*resourcev1.DeviceClass]{

@@ -1,10 +1,15 @@
 package registry
 
-import schedulingv1 "k8s.io/api/scheduling/v1"
+import (
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/orrery-io/orrery/services/api/registry/defaults"
+)
 
 func schedulingKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*schedulingv1.PriorityClassList]("scheduling.k8s.io", "v1", "priorityclasses", rules[*schedulingv1.PriorityClass]{
+			Default:                  defaults.PriorityClass,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 		}),
