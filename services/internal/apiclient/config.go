@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/internal/wire"
 )
 
@@ -25,6 +25,8 @@ type Config struct {
 	TLS *tls.Config
 	// UserAgent names the component: "kube-scheduler".
 	UserAgent string
+	// Service names the service whose spans the calls belong to: "scheduler"; UserAgent when empty.
+	Service string
 }
 
 // maxMessage bounds what a client accepts in one message: a list of a few hundred thousand objects.
@@ -54,16 +56,18 @@ func Dial(config Config) (client *Client, close func() error, err error) {
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a}}})
 	}
 	endpoints.InitialState(state)
-	conn, err := grpc.NewClient(endpoints.Scheme()+":///api",
+	if config.Service == "" {
+		config.Service = config.UserAgent
+	}
+	conn, err := grpc.NewClient(endpoints.Scheme()+":///api", append(telemetry.DialOptions(config.Service),
 		grpc.WithResolvers(endpoints),
 		grpc.WithTransportCredentials(creds),
 		grpc.WithUserAgent(config.UserAgent),
-		grpc.WithStatsHandler(otelgrpc.NewClientHandler()),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"round_robin":{}}]}`),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(4<<20),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-	)
+	)...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("apiclient: %w", err)
 	}

@@ -37,6 +37,17 @@ func Watching[T apiclient.Object, L apiclient.List](r apiclient.Resource[T, L]) 
 	}
 }
 
+// WatchingMetadata is the WatchFunc of a metadata client.
+func WatchingMetadata(m apiclient.Metadata) WatchFunc[*metav1.PartialObjectMetadata] {
+	return func(ctx context.Context, options metav1.ListOptions) (Stream[*metav1.PartialObjectMetadata], error) {
+		w, err := m.Watch(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return w, nil
+	}
+}
+
 // Cause says which write is behind a change.
 type Cause struct {
 	// TraceParent is the W3C trace context of the write; empty when it had none, and for changes found by starting anew.
@@ -174,7 +185,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 		}
 		i.options.Logger.Warn("watch broke", "resource", i.name, "error", err, "retry_in", backoff)
 		// Jitter keeps a fleet from coming back in step.
-		wait := backoff/2 + rand.N(backoff)
+		wait := backoff/2 + rand.N(backoff/2+1)
 		backoff = min(2*backoff, maxBackoff)
 		select {
 		case <-i.options.Clock.After(wait):
@@ -208,9 +219,8 @@ func (i *Informer[T]) stream(ctx context.Context) (received bool, err error) {
 		revision := event.Object.GetResourceVersion()
 		if event.Type == watch.Bookmark {
 			if fresh != nil && event.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-				i.replace(fresh)
+				i.replace(fresh, revision)
 				fresh = nil
-				i.setRevision(revision)
 				i.once.Do(func() { close(i.synced) })
 			} else if fresh == nil {
 				i.setRevision(revision)
@@ -228,47 +238,54 @@ func (i *Informer[T]) stream(ctx context.Context) (received bool, err error) {
 			}
 			continue
 		}
-		i.apply(event)
-		i.setRevision(revision)
+		i.apply(event, revision)
 	}
 }
 
-func (i *Informer[T]) apply(event apiclient.Event[T]) {
+// apply stores, then moves the revision, then tells: a handler, and whoever it wakes, finds the change in the copy and in Revision.
+func (i *Informer[T]) apply(event apiclient.Event[T], revision string) {
 	key, cause := Key(event.Object), Cause{TraceParent: event.TraceParent}
 	if event.Type == watch.Deleted {
-		if _, had := i.store.remove(key); had {
+		_, had := i.store.remove(key)
+		i.setRevision(revision)
+		if had {
 			i.deleted(event.Object, cause)
 		}
 		return
 	}
-	if old, had := i.store.set(key, event.Object); had {
-		i.updated(old, event.Object, cause)
-	} else {
-		i.added(event.Object, cause)
-	}
+	old, had := i.store.set(key, event.Object)
+	i.setRevision(revision)
+	i.changed(old, had, event.Object, cause)
 }
 
 // replace makes the copy equal to fresh and reports the difference.
-func (i *Informer[T]) replace(fresh map[string]T) {
-	for _, key := range i.store.keys() {
+func (i *Informer[T]) replace(fresh map[string]T, revision string) {
+	before := i.store.replace(fresh)
+	i.setRevision(revision)
+	for key, old := range before {
 		if _, ok := fresh[key]; !ok {
-			if old, had := i.store.remove(key); had {
-				i.deleted(old, Cause{})
-			}
+			i.deleted(old, Cause{})
 		}
 	}
 	for key, obj := range fresh {
-		old, had := i.store.set(key, obj)
-		switch {
-		case !had:
-			i.added(obj, Cause{})
-		case old.GetUID() != obj.GetUID():
-			// Deleted and made again while nobody looked.
-			i.deleted(old, Cause{})
-			i.added(obj, Cause{})
-		case old.GetResourceVersion() != obj.GetResourceVersion():
-			i.updated(old, obj, Cause{})
+		old, had := before[key]
+		if had && old.GetResourceVersion() == obj.GetResourceVersion() {
+			continue
 		}
+		i.changed(old, had, obj, Cause{})
+	}
+}
+
+func (i *Informer[T]) changed(old T, had bool, obj T, cause Cause) {
+	switch {
+	case !had:
+		i.added(obj, cause)
+	case old.GetUID() != obj.GetUID():
+		// Deleted and made again while nobody looked.
+		i.deleted(old, cause)
+		i.added(obj, cause)
+	default:
+		i.updated(old, obj, cause)
 	}
 }
 

@@ -51,6 +51,27 @@ func (s *store[T]) set(key string, obj T) (old T, had bool) {
 		s.unindex(key, old)
 	}
 	s.objects[key] = obj
+	s.index(key, obj)
+	return old, had
+}
+
+// replace puts fresh in the place of everything, in one step, and returns what was there.
+func (s *store[T]) replace(fresh map[string]T) (before map[string]T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before = s.objects
+	s.objects = make(map[string]T, len(fresh))
+	for name := range s.funcs {
+		s.indexes[name] = map[string]map[string]T{}
+	}
+	for key, obj := range fresh {
+		s.objects[key] = obj
+		s.index(key, obj)
+	}
+	return before
+}
+
+func (s *store[T]) index(key string, obj T) {
 	for name, f := range s.funcs {
 		for _, v := range f(obj) {
 			set := s.indexes[name][v]
@@ -61,7 +82,6 @@ func (s *store[T]) set(key string, obj T) (old T, had bool) {
 			set[key] = obj
 		}
 	}
-	return old, had
 }
 
 func (s *store[T]) remove(key string) (old T, had bool) {
@@ -103,16 +123,6 @@ func (s *store[T]) byIndex(name, value string) []T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return values(s.indexes[name][value])
-}
-
-func (s *store[T]) keys() []string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	keys := make([]string, 0, len(s.objects))
-	for k := range s.objects {
-		keys = append(keys, k)
-	}
-	return keys
 }
 
 func (s *store[T]) len() int {
