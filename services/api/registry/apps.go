@@ -8,9 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func appsKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*appsv1.DeploymentList]("apps", "v1", "deployments", rules[*appsv1.Deployment]{
 			Default:                  defaults.Deployment,
@@ -20,6 +22,8 @@ func appsKinds(o Options) []*Kind {
 				return valueOr(d.Spec.Replicas, 0), d.Status.Replicas, selectorString(d.Spec.Selector)
 			},
 			SetScale: func(d *appsv1.Deployment, replicas int32) { d.Spec.Replicas = &replicas },
+			Columns:  tables.DeploymentColumns,
+			Row:      row.Deployment,
 		}),
 		entry[*appsv1.ReplicaSetList]("apps", "v1", "replicasets", rules[*appsv1.ReplicaSet]{
 			Default:                  defaults.ReplicaSet,
@@ -33,6 +37,8 @@ func appsKinds(o Options) []*Kind {
 				return valueOr(rs.Spec.Replicas, 0), rs.Status.Replicas, selectorString(rs.Spec.Selector)
 			},
 			SetScale: func(rs *appsv1.ReplicaSet, replicas int32) { rs.Spec.Replicas = &replicas },
+			Columns:  tables.ReplicaSetColumns,
+			Row:      row.ReplicaSet,
 		}),
 		entry[*appsv1.StatefulSetList]("apps", "v1", "statefulsets", rules[*appsv1.StatefulSet]{
 			Default:                  defaults.StatefulSet,
@@ -43,14 +49,20 @@ func appsKinds(o Options) []*Kind {
 				return valueOr(s.Spec.Replicas, 0), s.Status.Replicas, selectorString(s.Spec.Selector)
 			},
 			SetScale: func(s *appsv1.StatefulSet, replicas int32) { s.Spec.Replicas = &replicas },
+			Columns:  tables.StatefulSetColumns,
+			Row:      row.StatefulSet,
 		}),
 		entry[*appsv1.DaemonSetList]("apps", "v1", "daemonsets", rules[*appsv1.DaemonSet]{
 			Default:                  defaults.DaemonSet,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
+			Columns:                  tables.DaemonSetColumns,
+			Row:                      row.DaemonSet,
 		}),
 		entry[*appsv1.ControllerRevisionList]("apps", "v1", "controllerrevisions", rules[*appsv1.ControllerRevision]{
 			AllowUnconditionalUpdate: true,
+			Columns:                  tables.ControllerRevisionColumns,
+			Row:                      row.ControllerRevision,
 		}),
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func batchKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*batchv1.JobList]("batch", "v1", "jobs", rules[*batchv1.Job]{
 			Default:                  defaults.Job,
@@ -21,11 +23,15 @@ func batchKinds(o Options) []*Kind {
 			Fields: func(j *batchv1.Job) fields.Set {
 				return fields.Set{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
 			},
+			Columns: tables.JobColumns,
+			Row:     row.Job,
 		}),
 		entry[*batchv1.CronJobList]("batch", "v1", "cronjobs", rules[*batchv1.CronJob]{
 			Default:                  defaults.CronJob,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
+			Columns:                  tables.CronJobColumns,
+			Row:                      row.CronJob,
 		}),
 	}
 }

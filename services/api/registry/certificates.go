@@ -6,9 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func certificateKinds(o Options) []*Kind {
+	row := o.rows()
 	const group = "certificates.k8s.io"
 	return []*Kind{
 		entry[*certificatesv1.CertificateSigningRequestList](group, "v1", "certificatesigningrequests", rules[*certificatesv1.CertificateSigningRequest]{
@@ -18,6 +20,8 @@ func certificateKinds(o Options) []*Kind {
 			Fields: func(r *certificatesv1.CertificateSigningRequest) fields.Set {
 				return fields.Set{"spec.signerName": r.Spec.SignerName}
 			},
+			Columns: tables.SigningRequestColumns,
+			Row:     row.SigningRequest,
 		}),
 		entry[*certificatesv1.ClusterTrustBundleList](group, "v1", "clustertrustbundles", rules[*certificatesv1.ClusterTrustBundle]{
 			NameCheck:  path.ValidatePathSegmentName,
@@ -25,6 +29,8 @@ func certificateKinds(o Options) []*Kind {
 			Fields: func(b *certificatesv1.ClusterTrustBundle) fields.Set {
 				return fields.Set{"spec.signerName": b.Spec.SignerName}
 			},
+			Columns: tables.TrustBundleColumns,
+			Row:     row.TrustBundle,
 		}),
 		entry[*certificatesv1.PodCertificateRequestList](group, "v1", "podcertificaterequests", rules[*certificatesv1.PodCertificateRequest]{
 			Default:    defaults.PodCertificateRequest,

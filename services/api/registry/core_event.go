@@ -8,10 +8,12 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/object"
 	"github.com/orrery-io/orrery/services/api/registry/convert"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 // eventKinds are events under their two names: stored as v1 Event, seen as that and as events.k8s.io/v1 Event.
 func eventKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.EventList]("", "v1", "events", rules[*corev1.Event]{
 			AllowUnconditionalUpdate: true,
@@ -33,6 +35,8 @@ func eventKinds(o Options) []*Kind {
 				set["type"] = e.Type
 				return set
 			},
+			Columns: tables.EventColumns,
+			Row:     row.Event,
 		}),
 		entry[*eventsv1.EventList]("events.k8s.io", "v1", "events", rules[*eventsv1.Event]{
 			AllowUnconditionalUpdate: true,
@@ -48,6 +52,8 @@ func eventKinds(o Options) []*Kind {
 				set["type"] = e.Type
 				return set
 			},
+			Columns: tables.EventColumns,
+			Row:     func(e *eventsv1.Event) []any { return row.Event(convert.EventToCore(e)) },
 			Alias: &Alias{
 				Version: "v1", Plural: "events",
 				ToStored: func(view object.Object) (object.Object, error) {

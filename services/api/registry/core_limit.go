@@ -4,9 +4,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func limitKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.LimitRangeList]("", "v1", "limitranges", rules[*corev1.LimitRange]{
 			Default:                  defaults.LimitRange,
@@ -16,6 +18,8 @@ func limitKinds(o Options) []*Kind {
 		entry[*corev1.ResourceQuotaList]("", "v1", "resourcequotas", rules[*corev1.ResourceQuota]{
 			Default:                  defaults.ResourceQuota,
 			AllowUnconditionalUpdate: true,
+			Columns:                  tables.ResourceQuotaColumns,
+			Row:                      row.ResourceQuota,
 		}),
 	}
 }

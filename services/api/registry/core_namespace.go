@@ -6,9 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func namespaceKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.NamespaceList]("", "v1", "namespaces", rules[*corev1.Namespace]{
 			Default:                  defaults.Namespace,
@@ -20,6 +22,8 @@ func namespaceKinds(o Options) []*Kind {
 			Fields: func(ns *corev1.Namespace) fields.Set {
 				return fields.Set{"status.phase": string(ns.Status.Phase), "name": ns.Name}
 			},
+			Columns: tables.NamespaceColumns,
+			Row:     row.Namespace,
 		}),
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func nodeKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.NodeList]("", "v1", "nodes", rules[*corev1.Node]{
 			Default:                  defaults.Node,
@@ -19,6 +21,8 @@ func nodeKinds(o Options) []*Kind {
 			Fields: func(node *corev1.Node) fields.Set {
 				return fields.Set{"spec.unschedulable": strconv.FormatBool(node.Spec.Unschedulable)}
 			},
+			Columns: tables.NodeColumns,
+			Row:     row.Node,
 		}),
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func podKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.PodList]("", "v1", "pods", rules[*corev1.Pod]{
 			Default:                  defaults.Pod,
@@ -24,11 +26,15 @@ func podKinds(o Options) []*Kind {
 				"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
 				"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
 			},
+			Columns: tables.PodColumns,
+			Row:     row.Pod,
 		}),
 		entry[*corev1.PodTemplateList]("", "v1", "podtemplates", rules[*corev1.PodTemplate]{
 			Default:                  defaults.PodTemplate,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
+			Columns:                  tables.PodTemplateColumns,
+			Row:                      row.PodTemplate,
 		}),
 	}
 }

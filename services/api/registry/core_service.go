@@ -6,9 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func serviceKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.ServiceList]("", "v1", "services", rules[*corev1.Service]{
 			Default:                  defaults.Service,
@@ -19,11 +21,15 @@ func serviceKinds(o Options) []*Kind {
 			Fields: func(s *corev1.Service) fields.Set {
 				return fields.Set{"spec.clusterIP": s.Spec.ClusterIP, "spec.type": string(s.Spec.Type)}
 			},
+			Columns: tables.ServiceColumns,
+			Row:     row.Service,
 		}),
 		entry[*corev1.EndpointsList]("", "v1", "endpoints", rules[*corev1.Endpoints]{
 			Default:                  defaults.Endpoints,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
+			Columns:                  tables.EndpointsColumns,
+			Row:                      row.Endpoints,
 		}),
 	}
 }

@@ -5,21 +5,27 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func volumeKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.PersistentVolumeList]("", "v1", "persistentvolumes", rules[*corev1.PersistentVolume]{
 			Default:                  defaults.PersistentVolume,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"name"},
 			Fields:                   func(pv *corev1.PersistentVolume) fields.Set { return fields.Set{"name": pv.Name} },
+			Columns:                  tables.PersistentVolumeColumns,
+			Row:                      row.PersistentVolume,
 		}),
 		entry[*corev1.PersistentVolumeClaimList]("", "v1", "persistentvolumeclaims", rules[*corev1.PersistentVolumeClaim]{
 			Default:                  defaults.PersistentVolumeClaim,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"name"},
 			Fields:                   func(c *corev1.PersistentVolumeClaim) fields.Set { return fields.Set{"name": c.Name} },
+			Columns:                  tables.PersistentVolumeClaimColumns,
+			Row:                      row.PersistentVolumeClaim,
 		}),
 	}
 }

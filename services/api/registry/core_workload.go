@@ -9,9 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func workloadKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
 		entry[*corev1.ReplicationControllerList]("", "v1", "replicationcontrollers", rules[*corev1.ReplicationController]{
 			Default:                  defaults.ReplicationController,
@@ -26,6 +28,8 @@ func workloadKinds(o Options) []*Kind {
 				return valueOr(rc.Spec.Replicas, 0), rc.Status.Replicas, labels.Set(rc.Spec.Selector).String()
 			},
 			SetScale: func(rc *corev1.ReplicationController, replicas int32) { rc.Spec.Replicas = &replicas },
+			Columns:  tables.ReplicationControllerColumns,
+			Row:      row.ReplicationController,
 		}),
 	}
 }

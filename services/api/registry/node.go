@@ -1,9 +1,17 @@
 package registry
 
-import nodev1 "k8s.io/api/node/v1"
+import (
+	nodev1 "k8s.io/api/node/v1"
+
+	"github.com/orrery-io/orrery/services/api/registry/tables"
+)
 
 func nodeAPIKinds(o Options) []*Kind {
+	row := o.rows()
 	return []*Kind{
-		entry[*nodev1.RuntimeClassList]("node.k8s.io", "v1", "runtimeclasses", rules[*nodev1.RuntimeClass]{}),
+		entry[*nodev1.RuntimeClassList]("node.k8s.io", "v1", "runtimeclasses", rules[*nodev1.RuntimeClass]{
+			Columns: tables.RuntimeClassColumns,
+			Row:     row.RuntimeClass,
+		}),
 	}
 }

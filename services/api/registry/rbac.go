@@ -5,9 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
+	"github.com/orrery-io/orrery/services/api/registry/tables"
 )
 
 func rbacKinds(o Options) []*Kind {
+	row := o.rows()
 	const group = "rbac.authorization.k8s.io"
 	return []*Kind{
 		entry[*rbacv1.RoleList](group, "v1", "roles", rules[*rbacv1.Role]{
@@ -25,12 +27,16 @@ func rbacKinds(o Options) []*Kind {
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			NameCheck:                path.ValidatePathSegmentName,
+			Columns:                  tables.RoleBindingColumns,
+			Row:                      row.RoleBinding,
 		}),
 		entry[*rbacv1.ClusterRoleBindingList](group, "v1", "clusterrolebindings", rules[*rbacv1.ClusterRoleBinding]{
 			Default:                  defaults.ClusterRoleBinding,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			NameCheck:                path.ValidatePathSegmentName,
+			Columns:                  tables.RoleBindingColumns,
+			Row:                      row.ClusterRoleBinding,
 		}),
 	}
 }

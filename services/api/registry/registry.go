@@ -21,7 +21,7 @@ func All() []*Kind { return NewAll(Options{}) }
 func NewAll(o Options) []*Kind {
 	return slices.Concat(
 		podKinds(o), workloadKinds(o), namespaceKinds(o), nodeKinds(o), configKinds(o), serviceKinds(o), eventKinds(o),
-		volumeKinds(o), limitKinds(o), virtualKinds(),
+		volumeKinds(o), limitKinds(o), virtualKinds(o),
 		appsKinds(o), batchKinds(o), autoscalingKinds(o), networkingKinds(o), policyKinds(o), rbacKinds(o), storageKinds(o),
 		coordinationKinds(o), discoveryKinds(o), schedulingKinds(o), nodeAPIKinds(o), admissionKinds(o), certificateKinds(o),
 		extensionKinds(o), flowControlKinds(o), resourceKinds(o),
