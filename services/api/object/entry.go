@@ -3,11 +3,13 @@ package object
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -34,6 +36,10 @@ type Entry struct {
 
 	proto [2][]byte
 	json  atomic.Pointer[[]byte]
+	// What readers derive from the entry, made when the first of them asks.
+	fields  atomic.Pointer[fields.Set]
+	initial atomic.Pointer[Event]
+	view    atomic.Pointer[Entry]
 }
 
 // NewEntry takes a decoded object and its protobuf encoding without resourceVersion, as it is stored; it sets the object's
@@ -71,4 +77,52 @@ func (e *Entry) JSON() ([]byte, error) {
 	}
 	e.json.Store(&b)
 	return b, nil
+}
+
+// At is the same version of the object shown with another revision: what a deletion, or a change that takes the object
+// out of a selector, presents. It shares all but the resourceVersion with e.
+func (e *Entry) At(revision int64) *Entry {
+	src := reflect.ValueOf(e.Object).Elem()
+	dst := reflect.New(src.Type())
+	dst.Elem().Set(src)
+	return NewEntry(e.Key, revision, dst.Interface().(Object), e.proto[0])
+}
+
+// Fields is the object's selectable fields, as build makes them; build must be the same function for every call.
+func (e *Entry) Fields(build func(Object) fields.Set) fields.Set {
+	if s := e.fields.Load(); s != nil {
+		return *s
+	}
+	s := build(e.Object)
+	e.fields.Store(&s)
+	return s
+}
+
+// Initial is the event that tells a new watcher of an object that was there before: shared, so that its frames are
+// encoded once for all watchers that start.
+func (e *Entry) Initial() *Event {
+	if ev := e.initial.Load(); ev != nil {
+		return ev
+	}
+	ev := &Event{Revision: e.Revision, Entry: e, TraceParent: e.TraceParent}
+	if !e.initial.CompareAndSwap(nil, ev) {
+		return e.initial.Load()
+	}
+	return ev
+}
+
+// View is the entry as another kind shows it (events.k8s.io's Event of a v1 Event), converted once. A stored kind has
+// at most one such other kind, so convert is the same function for every call.
+func (e *Entry) View(convert func(*Entry) (*Entry, error)) (*Entry, error) {
+	if v := e.view.Load(); v != nil {
+		return v, nil
+	}
+	v, err := convert(e)
+	if err != nil {
+		return nil, err
+	}
+	if !e.view.CompareAndSwap(nil, v) {
+		return e.view.Load(), nil
+	}
+	return v, nil
 }

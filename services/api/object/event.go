@@ -21,6 +21,13 @@ type Event struct {
 	// TraceParent is the W3C trace context of the write.
 	TraceParent string
 
+	removedOnce sync.Once
+	removed     *Entry
+
+	viewOnce sync.Once
+	view     *Event
+	viewErr  error
+
 	typed [3]typedFrame
 	// Frames are built by whoever needs them first, once for each format and event type (see Frame).
 	mu     sync.Mutex
@@ -39,7 +46,42 @@ type FrameKey struct {
 	Type   watch.EventType
 }
 
-// Typed is the message that the typed gRPC services send.
+// Removed is what a watcher sees whose selector the change left: the version before, with the change's revision. For a
+// deletion it is Entry.
+func (e *Event) Removed() *Entry {
+	if e.Deleted || e.Prev == nil {
+		return e.Entry
+	}
+	e.removedOnce.Do(func() { e.removed = e.Prev.At(e.Revision) })
+	return e.removed
+}
+
+// Shown is the entry that a watcher sees for an event of type t.
+func (e *Event) Shown(t watch.EventType) *Entry {
+	if t == watch.Deleted {
+		return e.Removed()
+	}
+	return e.Entry
+}
+
+// View is the event as another kind shows it; see Entry.View.
+func (e *Event) View(convert func(*Entry) (*Entry, error)) (*Event, error) {
+	e.viewOnce.Do(func() {
+		v := &Event{Revision: e.Revision, Deleted: e.Deleted, TraceParent: e.TraceParent}
+		if v.Entry, e.viewErr = e.Entry.View(convert); e.viewErr != nil {
+			return
+		}
+		if e.Prev != nil {
+			if v.Prev, e.viewErr = e.Prev.View(convert); e.viewErr != nil {
+				return
+			}
+		}
+		e.view = v
+	})
+	return e.view, e.viewErr
+}
+
+// Typed is the message that the typed gRPC services send to a watcher that sees the event as type t.
 func (e *Event) Typed(t watch.EventType) *wire.EncodedEvent {
 	i := 0
 	switch t {
@@ -49,7 +91,7 @@ func (e *Event) Typed(t watch.EventType) *wire.EncodedEvent {
 		i = 2
 	}
 	f := &e.typed[i]
-	f.once.Do(func() { f.frame = wire.EncodeEvent(string(t), e.TraceParent, e.Entry.Proto()...) })
+	f.once.Do(func() { f.frame = wire.EncodeEvent(string(t), e.TraceParent, e.Shown(t).Proto()...) })
 	return f.frame
 }
 
