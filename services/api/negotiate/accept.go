@@ -44,8 +44,8 @@ type Scope int
 
 // Scopes.
 const (
-	// Plain answers have no views: discovery, statuses.
-	Plain Scope = iota
+	// NoViews answers have none: discovery, statuses.
+	NoViews Scope = iota
 	// Single is one object: Table and PartialObjectMetadata.
 	Single
 	// Collection is a list: Table and PartialObjectMetadataList.
@@ -118,9 +118,9 @@ func allows(scope Scope, as As, mediaType string) bool {
 	switch as {
 	case AsTable:
 		// Table has no protobuf definition.
-		return scope != Plain && mediaType != Protobuf
+		return scope != NoViews && mediaType != Protobuf
 	case AsPartial:
-		return scope != Plain
+		return scope != NoViews
 	case AsPartialList:
 		return scope == Collection
 	}

@@ -35,20 +35,14 @@ func (w *Frames) Event(e endpoint.WatchEvent) ([][]byte, error) {
 	first := !w.sent
 	w.sent = true
 	v := w.view
-	if w.format.As == "" && v.Kind.Alias == nil {
-		d := Document{GVK: v.GVK, Object: e.Entry.Object, entry: e.Entry}
-		return w.frame(e.Type, d)
+	if w.format.As == "" {
+		return w.frame(e.Type, v.Document(e.Entry))
 	}
-	build := func() ([]byte, error) { return w.build(e, first) }
-	if e.Entry != e.Event.Entry {
-		b, err := build()
-		return [][]byte{b}, err
-	}
-	key := object.FrameKey{Format: w.format.key() + ";" + v.GVK.String(), Type: e.Type}
+	key := object.FrameKey{Format: w.format.key(), Type: e.Type}
 	if first && w.format.As == AsTable {
 		key.Format += ";columns"
 	}
-	b, err := e.Event.Frame(key, build)
+	b, err := e.Event.Frame(key, func() ([]byte, error) { return w.build(e, first) })
 	return [][]byte{b}, err
 }
 
@@ -65,34 +59,27 @@ func (w *Frames) build(e endpoint.WatchEvent, first bool) ([]byte, error) {
 }
 
 func (w *Frames) shown(e endpoint.WatchEvent, first bool) ([][]byte, error) {
-	switch w.format.As {
-	case AsTable:
+	if w.format.As == AsTable {
 		// The first event alone has the columns.
 		b, err := w.view.tableOf(w.format, e.Entry, first)
 		if err != nil {
 			return nil, err
 		}
 		return jsonFrame(e.Type, b), nil
-	case AsPartial, AsPartialList:
-		m := partial(e.Entry)
-		if w.format.MediaType == Protobuf {
-			parts, err := m.proto()
-			if err != nil {
-				return nil, err
-			}
-			return protoFrame(e.Type, partialGVK, parts), nil
-		}
-		b, err := m.json()
+	}
+	m := partial(e.Entry)
+	if w.format.MediaType == Protobuf {
+		parts, err := m.proto()
 		if err != nil {
 			return nil, err
 		}
-		return jsonFrame(e.Type, b), nil
+		return protoFrame(e.Type, partialGVK, parts), nil
 	}
-	d, err := w.view.Document(e.Entry)
+	b, err := m.json()
 	if err != nil {
 		return nil, err
 	}
-	return w.frame(e.Type, d)
+	return jsonFrame(e.Type, b), nil
 }
 
 func (w *Frames) frame(t watch.EventType, d Document) ([][]byte, error) {

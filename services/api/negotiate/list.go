@@ -107,7 +107,7 @@ func (v *View) jsonList(f Format, l *endpoint.ListResult, out *pieces) error {
 		if partials {
 			b, err = partial(e).json()
 		} else {
-			b, err = v.itemJSON(e)
+			b, err = e.JSON()
 		}
 		if err != nil {
 			return err
@@ -123,14 +123,6 @@ func (v *View) jsonList(f Format, l *endpoint.ListResult, out *pieces) error {
 		}
 	}
 	return out.add([]byte("]}\n"))
-}
-
-func (v *View) itemJSON(e *object.Entry) ([]byte, error) {
-	d, err := v.Document(e)
-	if err != nil {
-		return nil, err
-	}
-	return d.JSON()
 }
 
 func (v *View) protoList(f Format, l *endpoint.ListResult, out *pieces) error {
@@ -171,18 +163,12 @@ func (v *View) listMessage(l *endpoint.ListResult, partials bool) ([][]byte, err
 	// All items' tags and lengths share one allocation.
 	frames := make([]byte, 0, 6*len(l.Entries))
 	for _, e := range l.Entries {
-		var parts [][]byte
-		var err error
+		parts := e.Proto()
 		if partials {
-			parts, err = partial(e).proto()
-		} else {
-			var d Document
-			if d, err = v.Document(e); err == nil {
-				parts, err = d.Proto()
+			var err error
+			if parts, err = partial(e).proto(); err != nil {
+				return nil, err
 			}
-		}
-		if err != nil {
-			return nil, err
 		}
 		at := len(frames)
 		frames = protowire.AppendVarint(protowire.AppendTag(frames, 2, protowire.BytesType), uint64(total(parts)))

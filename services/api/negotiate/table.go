@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/orrery-io/orrery/services/api/endpoint"
 	"github.com/orrery-io/orrery/services/api/object"
@@ -38,13 +37,9 @@ func (v *View) columnsJSON() []byte {
 // row is one row {"cells":[...],"object":...}.
 func (v *View) row(f Format, e *object.Entry) ([]byte, error) {
 	r := metav1.TableRow{}
-	doc, err := v.Document(e)
-	if err != nil {
-		return nil, err
-	}
-	shown, _ := doc.Object.(object.Object)
+	var err error
 	if v.Kind.Row != nil && len(v.Kind.Columns) > 0 {
-		if r.Cells, err = v.Kind.Row(shown); err != nil {
+		if r.Cells, err = v.Kind.Row(e.Object); err != nil {
 			return nil, fmt.Errorf("making the table row of %s: %w", e.Key, err)
 		}
 	} else {
@@ -53,8 +48,7 @@ func (v *View) row(f Format, e *object.Entry) ([]byte, error) {
 	switch metav1.IncludeObjectPolicy(f.IncludeObject) {
 	case metav1.IncludeNone:
 	case metav1.IncludeObject:
-		r.Object = runtime.RawExtension{}
-		if r.Object.Raw, err = doc.JSON(); err != nil {
+		if r.Object.Raw, err = e.JSON(); err != nil {
 			return nil, err
 		}
 	default:

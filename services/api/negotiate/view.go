@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orrery-io/orrery/services/api/object"
@@ -28,17 +27,9 @@ func NewView(k *registry.Kind) *View {
 	return v
 }
 
-// Document is the entry as this kind: converted when the kind is another view of the stored one.
-func (v *View) Document(e *object.Entry) (Document, error) {
-	if v.Kind.Alias == nil {
-		return Document{GVK: v.GVK, Object: e.Object, entry: e}, nil
-	}
-	obj, err := v.Kind.Alias.FromStored(e.Object)
-	if err != nil {
-		return Document{}, apierrors.NewInternalError(fmt.Errorf("showing %s as %s: %w", e.Key, v.GVK, err))
-	}
-	obj.SetResourceVersion(e.Object.GetResourceVersion())
-	return Plain(obj, v.GVK), nil
+// Document is the entry as a document.
+func (v *View) Document(e *object.Entry) Document {
+	return Document{GVK: v.GVK, Object: e.Object, entry: e}
 }
 
 // Encode is the body for one entry in f: the object or the view that f asks for.
@@ -53,9 +44,5 @@ func (v *View) Encode(f Format, e *object.Entry) ([][]byte, error) {
 	case AsPartial, AsPartialList:
 		return partial(e).Encode(f)
 	}
-	d, err := v.Document(e)
-	if err != nil {
-		return nil, err
-	}
-	return d.Encode(f)
+	return v.Document(e).Encode(f)
 }
