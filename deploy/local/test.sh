@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# make test: all that CI runs. Each step is a line; a failing one ends the run.
+. "$(dirname "$0")/lib.sh"
+
+step() { printf '\n== %s\n' "$1"; shift; "$@"; }
+export GOFLAGS=-mod=readonly
+step "packages that the tests need" deploy/local/deps.sh --test
+step "build" make --no-print-directory build images
+step "lint" services/internal/protogen/lint.sh
+step "generated files are up to date" deploy/local/generated.sh
+# -p 1: one package at a time, since several start servers and containers on this machine.
+step "tests with the race detector" go test -race -p 2 -timeout 20m ./...
+if [ -d services/internal/cluster/clients ]; then
+	step "clients: client-go, controller-runtime, TypeScript" services/internal/cluster/clients/run.sh
+fi
