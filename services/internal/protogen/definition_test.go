@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,8 +16,6 @@ import (
 )
 
 const root = "../../.."
-
-func sortStrings(s []string) { sort.Strings(s) }
 
 // TestGeneratedFilesAreCurrent fails when the Go types, the table or the generator changed and make generate was not run.
 func TestGeneratedFilesAreCurrent(t *testing.T) {

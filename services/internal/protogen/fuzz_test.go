@@ -3,8 +3,10 @@ package protogen
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
+
+	"github.com/orrery-io/orrery/services/internal/kinds"
 )
 
 // wireObject is what every Kubernetes type can do.
@@ -187,12 +191,9 @@ func unknown(m protoreflect.Message) (path string) {
 // FuzzRoundTrip lets the fuzzer choose a message and its value, and also throws its raw bytes at both decoders.
 func FuzzRoundTrip(f *testing.F) {
 	all := subjects(f)
-	names := make([]string, 0, len(all))
-	for n := range all {
-		names = append(names, n)
-	}
-	sortStrings(names)
-	for i := range names {
+	names := slices.Sorted(maps.Keys(all))
+	for _, k := range kinds.All {
+		i, _ := slices.BinarySearch(names, k.ProtoPackage+"."+k.Kind)
 		f.Add(uint16(i), []byte("0123456789abcdef0123456789abcdef"))
 	}
 	f.Fuzz(func(t *testing.T, which uint16, data []byte) {

@@ -2,6 +2,7 @@
 # Builds the pinned tools into .build/bin and stages google/api and google/rpc below .build/googleapis. Sourced by
 # generate.sh and lint.sh, from the root of the repository. Tools live in modules of their own, so that what they
 # need never enters the main go.mod; buf is apart from the plugins, because it asks for another protobuf runtime.
+# The first run builds buf, which takes some minutes; later runs find it in Go's build cache.
 set -eu
 
 tools=services/internal/protogen/tools
