@@ -21,7 +21,9 @@ type expectations struct {
 	doubts    map[string]bool
 }
 
-func (e *expectations) created(key string, pod *corev1.Pod) { e.creations.Note(key, pod.ResourceVersion) }
+func (e *expectations) created(key string, pod *corev1.Pod) {
+	e.creations.Note(key, pod.ResourceVersion)
+}
 
 func (e *expectations) deleted(key string, pod *corev1.Pod) {
 	e.mu.Lock()

@@ -35,8 +35,10 @@ type Config struct {
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between tries; 2 s when zero.
 	RetryPeriod time.Duration
-	Clock       clock.Clock
-	Logger      *slog.Logger
+	// Standby, when set, is called each time another process is found to hold the Lease.
+	Standby func()
+	Clock   clock.Clock
+	Logger  *slog.Logger
 }
 
 // ErrLost is returned when the Lease could not be renewed in time.
@@ -106,6 +108,9 @@ func (e *elector) acquire(ctx context.Context) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			e.Logger.Warn("trying to become leader", "error", err)
+		}
+		if err == nil && e.Standby != nil {
+			e.Standby()
 		}
 		// Jitter keeps candidates from colliding for ever.
 		if !e.sleep(ctx, e.RetryPeriod+time.Duration(rand.Float64()*0.2*float64(e.RetryPeriod))) {
