@@ -230,3 +230,9 @@ func (w *write) commit() {
 }
 
 func (s *State) account(v *version, sign int64) { s.size += sign * v.cost() }
+
+// Txn runs a transaction that only reads, on the view.
+func (v *View) Txn(req *kv.TxnRequest) (*kv.TxnResponse, error) {
+	s := &State{tree: v.tree, rev: v.rev, compactRev: v.compactRev}
+	return s.Txn(req, 0)
+}

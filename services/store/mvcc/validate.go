@@ -3,6 +3,7 @@ package mvcc
 import (
 	"bytes"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/orrery-io/orrery/services/store/kv"
 )
@@ -13,6 +14,8 @@ const (
 	MaxTxnBytes = 4 << 20
 	MaxTxnOps   = 4096
 	MaxKeyBytes = 64 << 10
+
+	maxTraceParent = 256
 )
 
 // Validate checks what can be said about a transaction without the state. It runs before a request is proposed:
@@ -20,6 +23,9 @@ const (
 func Validate(req *kv.TxnRequest) error {
 	if n := len(req.Compare) + len(req.Then) + len(req.Else); n > MaxTxnOps {
 		return fmt.Errorf("%w: %d conditions and operations, at most %d", kv.ErrTooLarge, n, MaxTxnOps)
+	}
+	if n := len(req.TraceParent); n > maxTraceParent || !utf8.ValidString(req.TraceParent) {
+		return fmt.Errorf("%w: the trace parent is not one (%d bytes)", kv.ErrInvalid, n)
 	}
 	size := 0
 	for i := range req.Compare {

@@ -1,0 +1,113 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/wire"
+)
+
+// waitForReady makes a call wait for a member rather than fail while there is none.
+var waitForReady = grpc.WaitForReady(true)
+
+// Range implements kv.KV.
+func (c *Client) Range(ctx context.Context, req kv.RangeRequest) (out *kv.RangeResponse, err error) {
+	msg := wire.FromRange(&req)
+	err = c.call(ctx, true, func(ctx context.Context, _ bool) error {
+		out = &kv.RangeResponse{}
+		ctx, cancel := context.WithCancel(ctx) // frees the stream when it is left early
+		defer cancel()
+		stream, err := c.store.Range(ctx, msg, waitForReady)
+		if err != nil {
+			return err
+		}
+		for {
+			resp, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			out.KVs = wire.AppendKVs(out.KVs, resp.Kvs)
+			out.Revision, out.Count, out.More = resp.Revision, resp.Count, resp.More
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Txn implements kv.KV.
+func (c *Client) Txn(ctx context.Context, req kv.TxnRequest) (out *kv.TxnResponse, err error) {
+	if req.TraceParent == "" {
+		req.TraceParent = kv.TraceParent(ctx)
+	}
+	msg := wire.FromTxn(&req)
+	err = c.call(ctx, false, func(ctx context.Context, _ bool) error {
+		resp, err := c.store.Txn(ctx, msg, waitForReady)
+		if err == nil {
+			out = wire.ToTxnResponse(resp)
+		}
+		return err
+	})
+	return out, err
+}
+
+// Compact implements kv.KV.
+func (c *Client) Compact(ctx context.Context, revision int64) error {
+	return c.call(ctx, true, func(ctx context.Context, again bool) error {
+		_, err := c.store.Compact(ctx, &storev1.CompactRequest{Revision: revision}, waitForReady)
+		if again && errors.Is(wire.FromStatus(ctx, err), kv.ErrCompacted) {
+			return nil
+		}
+		return err
+	})
+}
+
+// Revision implements kv.KV.
+func (c *Client) Revision(ctx context.Context) (rev int64, err error) {
+	err = c.call(ctx, true, func(ctx context.Context, _ bool) error {
+		resp, err := c.store.Revision(ctx, &storev1.RevisionRequest{}, waitForReady)
+		rev = resp.GetRevision()
+		return err
+	})
+	return rev, err
+}
+
+// LeaseGrant implements kv.KV. With id 0 a lost answer may leave a lease behind that nobody uses; it ends by itself.
+func (c *Client) LeaseGrant(ctx context.Context, id, ttl int64) (l kv.Lease, err error) {
+	err = c.call(ctx, id == 0, func(ctx context.Context, _ bool) error {
+		resp, err := c.store.LeaseGrant(ctx, &storev1.LeaseGrantRequest{Id: id, TtlSeconds: ttl}, waitForReady)
+		l = kv.Lease{ID: resp.GetId(), TTL: resp.GetTtlSeconds(), GrantedTTL: resp.GetTtlSeconds()}
+		return err
+	})
+	return l, err
+}
+
+// LeaseRevoke implements kv.KV.
+func (c *Client) LeaseRevoke(ctx context.Context, id int64) error {
+	return c.call(ctx, true, func(ctx context.Context, again bool) error {
+		_, err := c.store.LeaseRevoke(ctx, &storev1.LeaseRevokeRequest{Id: id}, waitForReady)
+		if again && errors.Is(wire.FromStatus(ctx, err), kv.ErrLeaseNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// LeaseKeepAlive implements kv.KV.
+func (c *Client) LeaseKeepAlive(ctx context.Context, id int64) (l kv.Lease, err error) {
+	err = c.call(ctx, true, func(ctx context.Context, _ bool) error {
+		resp, err := c.store.LeaseKeepAlive(ctx, &storev1.LeaseKeepAliveRequest{Id: id}, waitForReady)
+		l = kv.Lease{ID: resp.GetId(), TTL: resp.GetTtlSeconds(), GrantedTTL: resp.GetGrantedTtlSeconds()}
+		return err
+	})
+	return l, err
+}

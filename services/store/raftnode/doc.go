@@ -1,0 +1,16 @@
+// Package raftnode makes the state machine of package mvcc durable and replicated: one member of a Raft cluster of one,
+// three or five, behind kv.KV. No type of the Raft library leaves it.
+//
+// Its one idea is that a busy store should do fewer, larger commits. A commit costs one flush to disk whatever its size,
+// so commands that arrive while one is in flight wait and ride together in the next log entry (propose.go): throughput
+// grows with load, and a lonely writer waits for nobody.
+//
+// The life of a write: Txn (kv.go) > to the leader if that is another member (peer.go) > the queue (propose.go) > log and
+// disk of a majority (the Raft library) > the state machine (fsm.go) > watchers (package watch) > the answer.
+//
+// The life of a linearizable read (read.go): ask the leader which log index it must have seen, wait until that is applied
+// here, read the view. The leader answers after it made sure that it still leads; all reads that wait share one round.
+//
+// Members talk on one port (transport.go): Raft's own protocol, and the gRPC of peers for what Raft has no message for.
+// node.go puts the parts together; leader.go is what runs on the leader alone: lease time and compaction.
+package raftnode

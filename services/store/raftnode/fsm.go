@@ -1,0 +1,184 @@
+package raftnode
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
+
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/lease"
+	"github.com/orrery-io/orrery/services/store/mvcc"
+	"github.com/orrery-io/orrery/services/store/watch"
+	"github.com/orrery-io/orrery/services/store/wire"
+)
+
+// outcome is what a command came to.
+type outcome struct {
+	txn *kv.TxnResponse
+	err error
+	// index and batch are the log entry and the number of commands in it.
+	index uint64
+	batch int
+}
+
+// fsm applies log entries to the state and shows the result to readers and watchers.
+type fsm struct {
+	hub    *watch.Hub
+	lessor *lease.Lessor
+	log    *slog.Logger
+
+	// applied is the index of the last entry of ours that the hub shows; progress wakes who waits for it. Raft's own
+	// count also has entries that never reach a state machine.
+	applied  atomic.Uint64
+	progress signal
+	// bytes and entries count what was applied since the last snapshot.
+	bytes, entries atomic.Int64
+
+	mu    sync.Mutex // the writer's: state, and what must agree with it
+	state *mvcc.State
+}
+
+func newFSM(lessor *lease.Lessor, log *slog.Logger) *fsm {
+	s := mvcc.New()
+	return &fsm{state: s, hub: watch.NewHub(s.View()), lessor: lessor, log: log}
+}
+
+// Apply implements raft.FSM; it returns one outcome for each command of the entry.
+func (f *fsm) Apply(l *raft.Log) any {
+	entry := &storev1.RaftEntry{}
+	if err := proto.Unmarshal(l.Data, entry); err != nil {
+		// Every member sees the same bytes: going on would mean that they hold different states.
+		panic(fmt.Sprintf("log entry %d cannot be read, it was written by a newer version or is damaged: %v", l.Index, err))
+	}
+	f.bytes.Add(int64(len(l.Data)))
+	f.entries.Add(1)
+	out := make([]outcome, len(entry.Commands))
+	f.mu.Lock()
+	for i, c := range entry.Commands {
+		out[i] = f.apply(c, entry.QuotaBytes)
+		out[i].index, out[i].batch = l.Index, len(out)
+	}
+	f.hub.Commit(f.state.View())
+	f.mu.Unlock()
+	f.applied.Store(l.Index)
+	f.progress.wake()
+	return out
+}
+
+func (f *fsm) apply(c *storev1.Command, quota int64) (o outcome) {
+	switch c := c.Command.(type) {
+	case *storev1.Command_Txn:
+		o.txn, o.err = f.state.Txn(wire.ToTxn(c.Txn), quota)
+	case *storev1.Command_Compact:
+		o.err = f.state.Compact(c.Compact.Revision)
+	case *storev1.Command_LeaseGrant:
+		if o.err = f.state.GrantLease(c.LeaseGrant.Id, c.LeaseGrant.TtlSeconds); o.err == nil {
+			f.lessor.Granted(c.LeaseGrant.Id, c.LeaseGrant.TtlSeconds)
+		}
+	case *storev1.Command_LeaseRevoke:
+		o.err = f.state.RevokeLease(c.LeaseRevoke.Id)
+		f.lessor.Revoked(c.LeaseRevoke.Id)
+	case *storev1.Command_Alarm:
+		if c.Alarm.Alarm == storev1.AlarmType_ALARM_TYPE_NO_SPACE {
+			f.state.SetNoSpace(c.Alarm.Raised)
+		}
+	case *storev1.Command_Member:
+		f.state.SetMember(c.Member.Name, c.Member.ClientAddress)
+	default:
+		panic(fmt.Sprintf("the log has a command that this version does not know (%T): update this member", c))
+	}
+	return o
+}
+
+// promote starts the lessor with the leases as they are: no grant or revocation can come between.
+func (f *fsm) promote() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lessor.Promote(f.state.LeaseTTLs())
+}
+
+func (f *fsm) members() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.Members()
+}
+
+// snapshot captures the state.
+func (f *fsm) snapshot() *mvcc.Snapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.state.Snapshot()
+	s.AppliedIndex = f.applied.Load()
+	return s
+}
+
+// Snapshot implements raft.FSM. It takes about constant time; the writing happens beside further entries.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	f.bytes.Store(0)
+	f.entries.Store(0)
+	return persister{f.snapshot()}, nil
+}
+
+// Restore implements raft.FSM: at start, and when the leader sends a snapshot because the log no longer reaches back.
+func (f *fsm) Restore(r io.ReadCloser) error {
+	defer r.Close()
+	s, index, err := mvcc.Restore(r)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	expire := s.Incarnation() != f.state.Incarnation()
+	f.state = s
+	f.hub.Reset(s.View(), expire)
+	f.mu.Unlock()
+	if index > f.applied.Load() { // a restored backup carries no index of this log
+		f.applied.Store(index)
+	}
+	f.progress.wake()
+	f.log.Info("restored a snapshot", "revision", s.Stats().Revision, "keys", s.Stats().Keys, "index", index)
+	return nil
+}
+
+// persister writes a snapshot where Raft keeps it.
+type persister struct{ s *mvcc.Snapshot }
+
+func (p persister) Persist(sink raft.SnapshotSink) error {
+	if err := p.s.Write(sink); err != nil {
+		sink.Cancel()
+		return err
+	}
+	return sink.Close()
+}
+
+func (p persister) Release() {}
+
+// signal wakes everyone who waits for the next change of something.
+type signal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// wait returns a channel that the next wake closes. Take it before looking at the thing.
+func (s *signal) wait() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+func (s *signal) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}

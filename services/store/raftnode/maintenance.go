@@ -1,0 +1,106 @@
+package raftnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hashicorp/raft"
+
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/mvcc"
+)
+
+// Status describes this member.
+type Status struct {
+	mvcc.Stats
+	Name, Leader        string
+	Leads               bool
+	Term                uint64
+	LastIndex, Applied  uint64
+	QuotaBytes          int64
+	LogFileBytes        int64
+	Watchers, Proposals int
+}
+
+// Status describes this member as it is, without asking the others.
+func (n *Node) Status() Status {
+	_, leader := n.raft.LeaderWithID()
+	return Status{
+		Stats: n.fsm.hub.View().Stats(), Name: n.cfg.Name, Leader: string(leader), Leads: n.isLeader(),
+		Term: n.raft.CurrentTerm(), LastIndex: n.raft.LastIndex(), Applied: n.fsm.applied.Load(),
+		QuotaBytes: n.cfg.QuotaBytes, LogFileBytes: n.disk.size(), Watchers: n.fsm.hub.Watchers(), Proposals: len(n.proposer.queue),
+	}
+}
+
+// WriteSnapshot streams the content of this member.
+func (n *Node) WriteSnapshot(w io.Writer) error { return n.fsm.snapshot().Write(w) }
+
+// TakeSnapshot makes Raft take a snapshot now and cut its log. It returns nil when there is nothing new.
+func (n *Node) TakeSnapshot() error {
+	if err := n.raft.Snapshot().Error(); err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return err
+	}
+	return nil
+}
+
+// Restore replaces the content of the whole store by the snapshot read from r, and returns the revision from which it
+// goes on. Only the leader can.
+func (n *Node) Restore(ctx context.Context, r io.Reader) (int64, error) {
+	if !n.isLeader() {
+		return 0, kv.ErrNoLeader
+	}
+	s, _, err := mvcc.Restore(r)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", kv.ErrInvalid, err)
+	}
+	if err := n.linearize(ctx); err != nil {
+		return 0, err
+	}
+	s.Supersede(n.fsm.hub.View().Stats(), n.fsm.members())
+	tmp, err := os.CreateTemp(n.cfg.DataDir, "restore-*")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(tmp.Name())
+	defer tmp.Close()
+	if err := s.Snapshot().Write(tmp); err != nil {
+		return 0, fmt.Errorf("preparing the restore: %w", err)
+	}
+	size, err := tmp.Seek(0, io.SeekCurrent)
+	if err == nil {
+		_, err = tmp.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := changeError(n.raft.Restore(&raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Size: size}, tmp, changeTimeout)); err != nil {
+		return 0, err
+	}
+	n.fsm.promote()
+	// An entry of ours, so that a member that got the snapshot knows how far it is.
+	_, err = n.do(ctx, &storev1.Command{Command: &storev1.Command_Alarm{Alarm: &storev1.AlarmCommand{}}})
+	return n.fsm.hub.View().Revision(), err
+}
+
+// Defragment rewrites this member's log file. It holds up the member while it runs.
+func (n *Node) Defragment() (before, after int64, err error) {
+	before = n.disk.size()
+	if err := n.disk.defragment(); err != nil {
+		return 0, 0, fmt.Errorf("defragmenting the store's log: %w", err)
+	}
+	return before, n.disk.size(), nil
+}
+
+// SetNoSpace raises or clears the NOSPACE alarm.
+func (n *Node) SetNoSpace(ctx context.Context, raised bool) error {
+	_, err := n.do(ctx, &storev1.Command{Command: &storev1.Command_Alarm{
+		Alarm: &storev1.AlarmCommand{Alarm: storev1.AlarmType_ALARM_TYPE_NO_SPACE, Raised: raised}}})
+	return err
+}
+
+// OnBatch sets a function that is told the size of each log entry that this member proposes.
+func (n *Node) OnBatch(fn func(commands, bytes int)) { n.batches.Store(&fn) }

@@ -1,0 +1,253 @@
+package raftnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/grpc"
+
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/lease"
+)
+
+// Node is one member of the store.
+type Node struct {
+	cfg  Config
+	log  *slog.Logger
+	disk *disk
+	mux  *mux
+	raft *raft.Raft
+	// transport is Raft's.
+	transport *raft.NetworkTransport
+	fsm       *fsm
+	lessor    *lease.Lessor
+	proposer  *proposer
+	rounds    *rounds
+	peers     *grpc.Server
+
+	// lead is the present term when this member leads; changed wakes who waits for a leader.
+	lead    atomic.Pointer[leadership]
+	changed signal
+	failed  chan error
+
+	connMu sync.Mutex
+	conns  map[string]*grpc.ClientConn
+
+	ctx   context.Context // ends with Close
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+	close sync.Once
+	// batches is told the size of each log entry.
+	batches atomic.Pointer[func(commands, bytes int)]
+}
+
+// Open starts a member from its data folder, or a new one when the folder is empty. It takes over cfg.Listener.
+func Open(cfg Config) (_ *Node, err error) {
+	defer func() {
+		if err != nil && cfg.Listener != nil {
+			cfg.Listener.Close()
+		}
+	}()
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	d, err := openDisk(cfg.DataDir, cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
+	logger := newRaftLogger(cfg.Logger)
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(cfg.DataDir, 2, logger)
+	if err != nil {
+		return nil, fmt.Errorf("the store's snapshots in %s cannot be used: %w", cfg.DataDir, err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	n := &Node{
+		cfg: cfg, log: cfg.Logger, disk: d, lessor: lease.New(cfg.Clock), failed: make(chan error, 1),
+		conns: map[string]*grpc.ClientConn{}, ctx: ctx, stop: stop,
+	}
+	n.fsm = newFSM(n.lessor, cfg.Logger)
+	n.rounds = &rounds{ctx: ctx, done: &n.done}
+	n.mux = newMux(&n.cfg)
+	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: streamLayer{n.mux.raft, n.mux}, MaxPool: 4, Timeout: 10 * time.Second, Logger: logger, MsgpackUseNewTimeFormat: true,
+	})
+	notify := make(chan bool, 16)
+	if err := n.startRaft(snapshots, notify); err != nil {
+		stop()
+		n.transport.Close()
+		n.mux.Close()
+		return nil, err
+	}
+	n.proposer = &proposer{
+		raft: n.raft, quota: cfg.QuotaBytes, queue: make(chan *proposal, queueLength), closed: ctx.Done(),
+		now: func() int64 { return cfg.Clock.Now().UnixNano() },
+		observe: func(commands, bytes int) {
+			if fn := n.batches.Load(); fn != nil {
+				(*fn)(commands, bytes)
+			}
+		},
+	}
+	n.peers = newPeerServer(n)
+	n.done.Go(func() { n.peers.Serve(n.mux.grpc) }) //nolint:errcheck // ends with Stop
+	n.done.Go(func() { n.proposer.run(ctx) })
+	n.done.Go(func() { n.observe(ctx) })
+	n.done.Go(func() { n.followLeadership(ctx, notify) })
+	n.done.Go(func() { n.keepHouse(ctx) })
+	n.done.Go(func() { n.announce(ctx) })
+	return n, nil
+}
+
+// startRaft starts the library, on a new cluster with its first configuration.
+func (n *Node) startRaft(snapshots raft.SnapshotStore, notify chan bool) error {
+	cfg := &n.cfg
+	rc := raft.DefaultConfig()
+	rc.LocalID = raft.ServerID(cfg.Name)
+	rc.HeartbeatTimeout, rc.ElectionTimeout = cfg.HeartbeatTimeout, cfg.HeartbeatTimeout
+	rc.LeaderLeaseTimeout = min(cfg.HeartbeatTimeout, 500*time.Millisecond)
+	rc.CommitTimeout = 20 * time.Millisecond // how long a follower may not know of the last commit
+	rc.SnapshotThreshold, rc.SnapshotInterval = cfg.SnapshotEntries, 30*time.Second
+	rc.TrailingLogs = defaultSnapshotEntries
+	if cfg.TrailingEntries > 0 {
+		rc.TrailingLogs = cfg.TrailingEntries
+	}
+	rc.NotifyCh = notify
+	rc.Logger = newRaftLogger(cfg.Logger)
+	logs, err := raft.NewLogCache(128, n.disk)
+	if err != nil {
+		return err
+	}
+	existing, err := raft.HasExistingState(logs, n.disk, snapshots)
+	if err != nil {
+		return fmt.Errorf("reading the store's log in %s: %w", cfg.DataDir, err)
+	}
+	if n.raft, err = raft.NewRaft(rc, n.fsm, logs, n.disk, snapshots, n.transport); err != nil {
+		return fmt.Errorf("starting the store from %s: %w", cfg.DataDir, err)
+	}
+	if existing || cfg.Join {
+		return nil
+	}
+	var first raft.Configuration
+	for _, p := range cfg.InitialMembers {
+		first.Servers = append(first.Servers, raft.Server{ID: raft.ServerID(p.Name), Address: raft.ServerAddress(p.Address)})
+	}
+	if err := n.raft.BootstrapCluster(first).Error(); err != nil {
+		n.raft.Shutdown()
+		return fmt.Errorf("starting a new store cluster: %w", err)
+	}
+	return nil
+}
+
+// observe turns what the library tells into wake-ups.
+func (n *Node) observe(ctx context.Context) {
+	events := make(chan raft.Observation, 16)
+	o := raft.NewObserver(events, false, func(o *raft.Observation) bool {
+		switch o.Data.(type) {
+		case raft.LeaderObservation, raft.RaftState:
+			return true
+		}
+		return false
+	})
+	n.raft.RegisterObserver(o)
+	defer n.raft.DeregisterObserver(o)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-events:
+			n.changed.wake()
+			if n.raft.State() == raft.Shutdown && ctx.Err() == nil {
+				n.fail(errors.New("this store member was removed from its cluster: remove its data folder before it joins again"))
+			}
+			if l, ok := e.Data.(raft.LeaderObservation); ok && l.LeaderID != "" && string(l.LeaderID) != n.cfg.Name {
+				n.log.Info("following a store leader", "leader", l.LeaderID)
+			}
+		}
+	}
+}
+
+// announce tells the cluster where clients reach this member, once there is a leader.
+func (n *Node) announce(ctx context.Context) {
+	if n.cfg.ClientAddress == "" {
+		return
+	}
+	for ctx.Err() == nil && n.linearize(ctx) == nil {
+		if n.fsm.members()[n.cfg.Name] == n.cfg.ClientAddress {
+			return
+		}
+		_, err := n.do(ctx, &storev1.Command{Command: &storev1.Command_Member{
+			Member: &storev1.MemberRecord{Name: n.cfg.Name, ClientAddress: n.cfg.ClientAddress}}})
+		if err != nil && ctx.Err() == nil {
+			n.log.Info("announcing the client address failed", "err", err)
+		}
+		return
+	}
+}
+
+// WaitReady waits until the member shows everything that was acknowledged before it started.
+func (n *Node) WaitReady(ctx context.Context) error {
+	for {
+		err := n.linearize(ctx)
+		if err == nil || ctx.Err() != nil || n.ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Failed receives why the member cannot go on, at most once.
+func (n *Node) Failed() <-chan error { return n.failed }
+
+func (n *Node) fail(err error) {
+	select {
+	case n.failed <- err:
+	default:
+	}
+}
+
+// StepDown hands leadership over when this member has it and another one can take it.
+func (n *Node) StepDown() {
+	if !n.isLeader() || n.soleVoter() {
+		return
+	}
+	if err := n.raft.LeadershipTransfer().Error(); err != nil {
+		n.log.Info("handing leadership over failed: the others elect a leader", "err", err)
+	}
+}
+
+// EndWatches ends all watches, so that their clients resume on another member.
+func (n *Node) EndWatches() { n.fsm.hub.Close() }
+
+// Close hands leadership over when it can, ends everything and waits for it.
+func (n *Node) Close() error {
+	var err error
+	n.close.Do(func() {
+		n.StepDown()
+		n.fsm.hub.Close()
+		n.stop()
+		n.changed.wake()
+		n.peers.Stop()
+		err = n.raft.Shutdown().Error()
+		n.connMu.Lock()
+		for _, c := range n.conns {
+			c.Close()
+		}
+		n.connMu.Unlock()
+		n.transport.Close()
+		n.mux.Close()
+		n.rounds.mu.Lock() // no round begins after this
+		n.rounds.mu.Unlock()
+		n.done.Wait()
+		err = errors.Join(err, n.disk.Close())
+	})
+	return err
+}

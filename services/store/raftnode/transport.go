@@ -1,0 +1,187 @@
+package raftnode
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// The first byte of a connection says which protocol follows.
+const (
+	protocolRaft = 'R'
+	protocolGRPC = 'G'
+)
+
+// handshakeTimeout bounds how long a connection may take to say what it wants.
+const handshakeTimeout = 10 * time.Second
+
+// mux shares the peers' port between Raft and gRPC and secures both.
+type mux struct {
+	ln     net.Listener
+	server *tls.Config
+	client *tls.Config
+	allow  func(*x509.Certificate) bool
+	log    *slog.Logger
+
+	raft, grpc *queueListener
+	stop       context.CancelFunc
+	done       sync.WaitGroup
+}
+
+func newMux(c *Config) *mux {
+	ctx, stop := context.WithCancel(context.Background())
+	addr := advertised(c.AdvertiseAddr)
+	m := &mux{
+		ln: c.Listener, server: c.ServerTLS, client: c.ClientTLS, allow: c.AllowPeer, log: c.Logger, stop: stop,
+		raft: newQueueListener(addr), grpc: newQueueListener(addr),
+	}
+	m.done.Go(func() { m.accept(ctx) })
+	return m
+}
+
+// Close ends the port and everything that waits on it.
+func (m *mux) Close() {
+	m.stop()
+	m.ln.Close()
+	m.raft.Close()
+	m.grpc.Close()
+	m.done.Wait()
+}
+
+func (m *mux) accept(ctx context.Context) {
+	for {
+		conn, err := m.ln.Accept()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			m.log.Warn("accepting a connection of a peer failed", "err", err)
+			select { // out of file descriptors, most likely: let some be freed
+			case <-ctx.Done():
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+			continue
+		}
+		m.done.Go(func() { m.greet(ctx, conn) })
+	}
+}
+
+// greet verifies the other side and hands the connection to its protocol.
+func (m *mux) greet(ctx context.Context, conn net.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	raw := conn
+	undo := context.AfterFunc(ctx, func() { raw.Close() })
+	if m.server != nil {
+		secure := tls.Server(conn, m.server)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			m.log.Warn("a peer's TLS handshake failed", "from", conn.RemoteAddr().String(), "err", err)
+			conn.Close()
+			return
+		}
+		certs := secure.ConnectionState().PeerCertificates
+		if m.allow != nil && (len(certs) == 0 || !m.allow(certs[0])) {
+			m.log.Warn("refused a peer: its certificate is not that of a store member", "from", conn.RemoteAddr().String())
+			conn.Close()
+			return
+		}
+		conn = secure
+	}
+	var first [1]byte
+	if _, err := conn.Read(first[:]); err != nil {
+		conn.Close()
+		return
+	}
+	if !undo() {
+		return // closed already
+	}
+	switch first[0] {
+	case protocolRaft:
+		m.raft.put(conn)
+	case protocolGRPC:
+		m.grpc.put(conn)
+	default:
+		conn.Close()
+	}
+}
+
+// dial connects to a peer for one of the protocols.
+func (m *mux) dial(ctx context.Context, address string, protocol byte) (net.Conn, error) {
+	var conn net.Conn
+	var err error
+	if m.client == nil {
+		conn, err = new(net.Dialer).DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = (&tls.Dialer{Config: m.client}).DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write([]byte{protocol}); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// streamLayer is the mux as the Raft library wants it.
+type streamLayer struct {
+	*queueListener
+	mux *mux
+}
+
+func (s streamLayer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return s.mux.dial(ctx, string(address), protocolRaft)
+}
+
+// queueListener is a listener that gets its connections from the mux.
+type queueListener struct {
+	addr   net.Addr
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newQueueListener(addr net.Addr) *queueListener {
+	return &queueListener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (q *queueListener) put(c net.Conn) {
+	select {
+	case q.conns <- c:
+	case <-q.closed:
+		c.Close()
+	}
+}
+
+func (q *queueListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-q.conns:
+		return c, nil
+	case <-q.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (q *queueListener) Addr() net.Addr { return q.addr }
+
+func (q *queueListener) Close() error {
+	q.once.Do(func() { close(q.closed) })
+	return nil
+}
+
+// advertised is a network address that is a name others use.
+type advertised string
+
+func (a advertised) Network() string { return "tcp" }
+func (a advertised) String() string  { return string(a) }

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/raftnode"
+	"github.com/orrery-io/orrery/services/store/wire"
+)
+
+type grpcCallOption = grpc.CallOption
+
+// Maintenance implements MaintenanceService on one member.
+type Maintenance struct {
+	storev1.UnimplementedMaintenanceServiceServer
+	node *raftnode.Node
+}
+
+// NewMaintenance serves a member.
+func NewMaintenance(n *raftnode.Node) *Maintenance { return &Maintenance{node: n} }
+
+// Status implements MaintenanceService.
+func (m *Maintenance) Status(context.Context, *storev1.StatusRequest) (*storev1.StatusResponse, error) {
+	s := m.node.Status()
+	return &storev1.StatusResponse{
+		Name: s.Name, Leader: s.Leads, LeaderName: s.Leader, RaftTerm: s.Term, RaftIndex: s.LastIndex, RaftAppliedIndex: s.Applied,
+		Revision: s.Revision, CompactRevision: s.CompactRevision, SizeBytes: s.SizeBytes, LiveBytes: s.LiveBytes, Keys: s.Keys,
+		QuotaBytes: s.QuotaBytes, LogFileBytes: s.LogFileBytes, Alarms: alarms(s.NoSpace), Watchers: int64(s.Watchers), Leases: int64(s.Leases),
+	}, nil
+}
+
+func alarms(noSpace bool) []storev1.AlarmType {
+	if noSpace {
+		return []storev1.AlarmType{storev1.AlarmType_ALARM_TYPE_NO_SPACE}
+	}
+	return nil
+}
+
+// Snapshot implements MaintenanceService.
+func (m *Maintenance) Snapshot(_ *storev1.SnapshotRequest, stream grpc.ServerStreamingServer[storev1.SnapshotResponse]) error {
+	return wire.ToStatus(m.node.WriteSnapshot(chunkWriter{stream}))
+}
+
+// chunkWriter sends what is written as messages of bounded size.
+type chunkWriter struct {
+	stream grpc.ServerStreamingServer[storev1.SnapshotResponse]
+}
+
+func (c chunkWriter) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		piece := p[n:min(n+part, len(p))]
+		if err := c.stream.Send(&storev1.SnapshotResponse{Data: piece}); err != nil {
+			return n, err
+		}
+		n += len(piece)
+	}
+	return n, nil
+}
+
+// Restore implements MaintenanceService.
+func (m *Maintenance) Restore(stream grpc.ClientStreamingServer[storev1.RestoreRequest, storev1.RestoreResponse]) error {
+	if s := m.node.Status(); !s.Leads {
+		return status.Errorf(codes.FailedPrecondition, "only the leader restores, and this is member %q: ask member %q", s.Name, s.Leader)
+	}
+	rev, err := m.node.Restore(stream.Context(), &chunkReader{stream: stream})
+	if err != nil {
+		return wire.ToStatus(err)
+	}
+	return stream.SendAndClose(&storev1.RestoreResponse{Revision: rev})
+}
+
+// chunkReader reads messages as one stream of bytes.
+type chunkReader struct {
+	stream grpc.ClientStreamingServer[storev1.RestoreRequest, storev1.RestoreResponse]
+	rest   []byte
+}
+
+func (c *chunkReader) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		m, err := c.stream.Recv()
+		if err == io.EOF {
+			return 0, io.EOF
+		}
+		if err != nil {
+			return 0, err
+		}
+		c.rest = m.Data
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// Defragment implements MaintenanceService.
+func (m *Maintenance) Defragment(context.Context, *storev1.DefragmentRequest) (*storev1.DefragmentResponse, error) {
+	before, after, err := m.node.Defragment()
+	return &storev1.DefragmentResponse{BytesBefore: before, BytesAfter: after}, wire.ToStatus(err)
+}
+
+// ListAlarms implements MaintenanceService.
+func (m *Maintenance) ListAlarms(context.Context, *storev1.ListAlarmsRequest) (*storev1.ListAlarmsResponse, error) {
+	return &storev1.ListAlarmsResponse{Alarms: alarms(m.node.Status().NoSpace)}, nil
+}
+
+// DisarmAlarm implements MaintenanceService.
+func (m *Maintenance) DisarmAlarm(ctx context.Context, req *storev1.DisarmAlarmRequest) (*storev1.DisarmAlarmResponse, error) {
+	if req.Alarm != storev1.AlarmType_ALARM_TYPE_NO_SPACE {
+		return nil, wire.ToStatus(fmt.Errorf("%w: there is no alarm %v", kv.ErrInvalid, req.Alarm))
+	}
+	return &storev1.DisarmAlarmResponse{}, wire.ToStatus(m.node.SetNoSpace(ctx, false))
+}

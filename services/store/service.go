@@ -1,0 +1,183 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/raftnode"
+	"github.com/orrery-io/orrery/services/store/server"
+)
+
+// Service is one running member with its gRPC server.
+type Service struct {
+	cfg      Config
+	listener net.Listener
+	node     *raftnode.Node
+	grpc     *grpc.Server
+	health   *health.Server
+	calls    *server.Calls
+	ready    chan struct{}
+}
+
+// New takes the ports and the data folder and starts the member; calls are answered once Run is called. Its errors say
+// what is in the way. A service that was made must be run, or closed.
+func New(cfg Config) (_ *Service, err error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &Service{cfg: cfg, ready: make(chan struct{}), health: health.NewServer(), calls: server.NewCalls()}
+	if s.listener, err = listen("clients", cfg.ListenAddr); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.listener.Close()
+		}
+	}()
+	raftListener, err := listen("its peers", cfg.RaftAddr)
+	if err != nil {
+		return nil, err
+	}
+	if s.node, err = raftnode.Open(s.nodeConfig(raftListener)); err != nil {
+		return nil, err
+	}
+	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
+	s.grpc = grpc.NewServer(s.serverOptions()...)
+	storev1.RegisterStoreServiceServer(s.grpc, server.NewStore(s.node))
+	storev1.RegisterMembershipServiceServer(s.grpc, server.NewMembership(s.node, false))
+	storev1.RegisterMaintenanceServiceServer(s.grpc, server.NewMaintenance(s.node))
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	if cfg.Metrics != nil {
+		registerMetrics(cfg.Metrics, s.node)
+	}
+	return s, nil
+}
+
+func (s *Service) nodeConfig(l net.Listener) raftnode.Config {
+	cfg := &s.cfg
+	nc := raftnode.Config{
+		Name: cfg.Name, DataDir: cfg.DataDir, Listener: l, AdvertiseAddr: cfg.RaftAdvertiseAddr, Join: cfg.Join,
+		ClientAddress: s.Addr(), QuotaBytes: cfg.QuotaBytes, Retention: cfg.Retention, HistoryBytes: cfg.HistoryBytes,
+		ProgressInterval: cfg.ProgressInterval, HeartbeatTimeout: cfg.ElectionTimeout, Clock: cfg.Clock, Logger: cfg.Logger,
+		RegisterPeerServices: func(g *grpc.Server, n *raftnode.Node) {
+			storev1.RegisterMembershipServiceServer(g, server.NewMembership(n, true))
+			storev1.RegisterMaintenanceServiceServer(g, server.NewMaintenance(n))
+		},
+	}
+	for _, m := range cfg.InitialMembers {
+		nc.InitialMembers = append(nc.InitialMembers, raftnode.Peer{Name: m.Name, Address: m.RaftAddr})
+	}
+	if cfg.TLS != nil {
+		nc.ServerTLS, nc.ClientTLS, nc.AllowPeer = cfg.TLS.Server, cfg.TLS.Client, cfg.AllowedPeers
+	}
+	return nc
+}
+
+func (s *Service) serverOptions() []grpc.ServerOption {
+	opts := []grpc.ServerOption{
+		grpc.StatsHandler(otelgrpc.NewServerHandler()),
+		grpc.MaxRecvMsgSize(server.MaxMessage),
+		grpc.MaxSendMsgSize(256 << 20),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+	}
+	opts = append(opts, s.calls.Options()...)
+	if s.cfg.TLS != nil {
+		opts = append(opts, grpc.Creds(credentials.NewTLS(s.cfg.TLS.Server)))
+		opts = append(opts, server.Authorize(s.cfg.AllowedClients)...)
+	}
+	return opts
+}
+
+func listen(whom, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("the store cannot listen for %s on %s: the port is taken by another process: stop that one or choose another port", whom, addr)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("the store cannot listen for %s on %s: the port needs more rights than this process has: choose one above 1023", whom, addr)
+	}
+	return nil, fmt.Errorf("the store cannot listen for %s on %s: %w: check the address", whom, addr, err)
+}
+
+// Addr is the address for clients.
+func (s *Service) Addr() string {
+	if s.cfg.AdvertiseAddr != "" {
+		return s.cfg.AdvertiseAddr
+	}
+	return s.listener.Addr().String()
+}
+
+// KV is the member itself, for callers in this process.
+func (s *Service) KV() kv.KV { return s.node }
+
+// Node is the member, for tests and operator commands in this process.
+func (s *Service) Node() *raftnode.Node { return s.node }
+
+// Ready is closed when the member serves everything that was acknowledged before it started.
+func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// Run serves until ctx ends, then drains and stops. It returns nil after an orderly stop and the cause otherwise. Every
+// goroutine of the service has ended when it returns.
+func (s *Service) Run(ctx context.Context) error {
+	var done sync.WaitGroup
+	inner, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	done.Go(func() { served <- s.grpc.Serve(s.listener) })
+	done.Go(func() {
+		if s.node.WaitReady(inner) == nil {
+			s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+			close(s.ready)
+			s.cfg.Logger.Info("the store serves", "address", s.Addr(), "revision", s.node.Status().Revision)
+		}
+	})
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-s.node.Failed():
+	case err = <-served:
+	}
+	cancel()
+	s.drain()
+	err = errors.Join(err, s.node.Close())
+	done.Wait()
+	return err
+}
+
+// drain tells clients to go elsewhere, lets calls end and closes the port.
+func (s *Service) drain() {
+	s.health.Shutdown() // first: balancers stop sending
+	s.node.StepDown()
+	s.node.EndWatches() // their clients resume on another member
+	s.calls.Drain()
+	select {
+	case <-s.calls.Idle():
+	case <-s.cfg.Clock.After(s.cfg.DrainTimeout):
+		s.cfg.Logger.Warn("some calls did not end in time, they are cut off", "timeout", s.cfg.DrainTimeout)
+	}
+	s.grpc.Stop()
+}
+
+// Close ends a service that was never run.
+func (s *Service) Close() error {
+	s.grpc.Stop()
+	return errors.Join(s.listener.Close(), s.node.Close())
+}
