@@ -130,4 +130,3 @@ func (c *caches) run(ctx context.Context, ready func()) {
 	}
 	all.Wait()
 }
-
