@@ -32,6 +32,8 @@ func TestRulesBite(t *testing.T) {
 		{"service to gen", "services/node/a.go", doc + imports("gen/go/orrery/node/v1"), ""},
 		{"api to store client", "services/api/storage/a.go", doc + imports("services/store/client"), ""},
 		{"api to store inside", "services/api/storage/a.go", doc + imports("services/store/mvcc"), "service api must not know service store"},
+		{"api's tests to the store in memory", "services/api/storage/a_test.go", imports("services/store/memory"), ""},
+		{"api to the store in memory", "services/api/storage/a.go", doc + imports("services/store/memory"), "must not know service store"},
 		{"controller to store client", "services/controllers/a.go", doc + imports("services/store/client"), "must not know service store"},
 		{"store protocol", "services/api/a.go", doc + imports("gen/go/orrery/store/v1"), "only services/store speaks"},
 		{"shared to service", "services/internal/informer/a.go", doc + imports("services/api/endpoint"), "must not know a service"},

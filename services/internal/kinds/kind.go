@@ -26,6 +26,7 @@ type Kind struct {
 
 	ProtoPackage string   // protobuf package, e.g. "orrery.core.v1"
 	Service      string   // full protobuf service name, e.g. "orrery.core.v1.PodService"
+	ProtoFile    string   // the file that defines both, e.g. "orrery/core/v1/pod.proto"
 	Methods      []Method // the service's methods, in the order of its definition
 }
 

@@ -10,6 +10,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.BindingService",
+		ProtoFile: "orrery/core/v1/binding.proto",
 		Methods: []Method{
 			{Name: "Create", Shape: ShapeCreate, Verb: "create"},
 		},
@@ -21,6 +22,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"get", "list"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.ComponentStatusService",
+		ProtoFile: "orrery/core/v1/component_status.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -33,6 +35,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.ConfigMapService",
+		ProtoFile: "orrery/core/v1/config_map.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -51,6 +54,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.EndpointsService",
+		ProtoFile: "orrery/core/v1/endpoints.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -69,6 +73,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.EventService",
+		ProtoFile: "orrery/core/v1/event.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -87,6 +92,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.LimitRangeService",
+		ProtoFile: "orrery/core/v1/limit_range.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -106,6 +112,7 @@ var All = []Kind{
 		Subresources: []string{"finalize", "status"},
 		Verbs:        []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.NamespaceService",
+		ProtoFile: "orrery/core/v1/namespace.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -126,6 +133,7 @@ var All = []Kind{
 		Subresources: []string{"proxy", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.NodeService",
+		ProtoFile: "orrery/core/v1/node.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -146,6 +154,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.PersistentVolumeClaimService",
+		ProtoFile: "orrery/core/v1/persistent_volume_claim.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -166,6 +175,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.PersistentVolumeService",
+		ProtoFile: "orrery/core/v1/persistent_volume.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -187,6 +197,7 @@ var All = []Kind{
 		Subresources: []string{"attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.PodService",
+		ProtoFile: "orrery/core/v1/pod.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -209,6 +220,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.PodTemplateService",
+		ProtoFile: "orrery/core/v1/pod_template.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -229,6 +241,7 @@ var All = []Kind{
 		Subresources: []string{"scale", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.ReplicationControllerService",
+		ProtoFile: "orrery/core/v1/replication_controller.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -251,6 +264,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.ResourceQuotaService",
+		ProtoFile: "orrery/core/v1/resource_quota.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -269,6 +283,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.SecretService",
+		ProtoFile: "orrery/core/v1/secret.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -288,6 +303,7 @@ var All = []Kind{
 		Subresources: []string{"token"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.ServiceAccountService",
+		ProtoFile: "orrery/core/v1/service_account.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -309,6 +325,7 @@ var All = []Kind{
 		Subresources: []string{"proxy", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.core.v1", Service: "orrery.core.v1.ServiceService",
+		ProtoFile: "orrery/core/v1/service.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -328,6 +345,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.events.v1", Service: "orrery.events.v1.EventService",
+		ProtoFile: "orrery/events/v1/event.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -345,6 +363,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create"},
 		ProtoPackage: "orrery.authentication.v1", Service: "orrery.authentication.v1.SelfSubjectReviewService",
+		ProtoFile: "orrery/authentication/v1/self_subject_review.proto",
 		Methods: []Method{
 			{Name: "Create", Shape: ShapeCreate, Verb: "create"},
 		},
@@ -355,6 +374,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create"},
 		ProtoPackage: "orrery.authentication.v1", Service: "orrery.authentication.v1.TokenReviewService",
+		ProtoFile: "orrery/authentication/v1/token_review.proto",
 		Methods: []Method{
 			{Name: "Create", Shape: ShapeCreate, Verb: "create"},
 		},
@@ -365,6 +385,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create"},
 		ProtoPackage: "orrery.authorization.v1", Service: "orrery.authorization.v1.LocalSubjectAccessReviewService",
+		ProtoFile: "orrery/authorization/v1/local_subject_access_review.proto",
 		Methods: []Method{
 			{Name: "Create", Shape: ShapeCreate, Verb: "create"},
 		},
@@ -375,6 +396,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create"},
 		ProtoPackage: "orrery.authorization.v1", Service: "orrery.authorization.v1.SelfSubjectAccessReviewService",
+		ProtoFile: "orrery/authorization/v1/self_subject_access_review.proto",
 		Methods: []Method{
 			{Name: "Create", Shape: ShapeCreate, Verb: "create"},
 		},
@@ -385,6 +407,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create"},
 		ProtoPackage: "orrery.authorization.v1", Service: "orrery.authorization.v1.SelfSubjectRulesReviewService",
+		ProtoFile: "orrery/authorization/v1/self_subject_rules_review.proto",
 		Methods: []Method{
 			{Name: "Create", Shape: ShapeCreate, Verb: "create"},
 		},
@@ -395,6 +418,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create"},
 		ProtoPackage: "orrery.authorization.v1", Service: "orrery.authorization.v1.SubjectAccessReviewService",
+		ProtoFile: "orrery/authorization/v1/subject_access_review.proto",
 		Methods: []Method{
 			{Name: "Create", Shape: ShapeCreate, Verb: "create"},
 		},
@@ -408,6 +432,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.autoscaling.v2", Service: "orrery.autoscaling.v2.HorizontalPodAutoscalerService",
+		ProtoFile: "orrery/autoscaling/v2/horizontal_pod_autoscaler.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -429,6 +454,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.autoscaling.v1", Service: "orrery.autoscaling.v1.HorizontalPodAutoscalerService",
+		ProtoFile: "orrery/autoscaling/v1/horizontal_pod_autoscaler.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -450,6 +476,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.batch.v1", Service: "orrery.batch.v1.CronJobService",
+		ProtoFile: "orrery/batch/v1/cron_job.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -470,6 +497,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.batch.v1", Service: "orrery.batch.v1.JobService",
+		ProtoFile: "orrery/batch/v1/job.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -490,6 +518,7 @@ var All = []Kind{
 		Subresources: []string{"approval", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.certificates.v1", Service: "orrery.certificates.v1.CertificateSigningRequestService",
+		ProtoFile: "orrery/certificates/v1/certificate_signing_request.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -509,6 +538,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.certificates.v1", Service: "orrery.certificates.v1.ClusterTrustBundleService",
+		ProtoFile: "orrery/certificates/v1/cluster_trust_bundle.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -527,6 +557,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.certificates.v1", Service: "orrery.certificates.v1.PodCertificateRequestService",
+		ProtoFile: "orrery/certificates/v1/pod_certificate_request.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -545,6 +576,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.networking.v1", Service: "orrery.networking.v1.IngressClassService",
+		ProtoFile: "orrery/networking/v1/ingress_class.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -564,6 +596,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.networking.v1", Service: "orrery.networking.v1.IngressService",
+		ProtoFile: "orrery/networking/v1/ingress.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -583,6 +616,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.networking.v1", Service: "orrery.networking.v1.IPAddressService",
+		ProtoFile: "orrery/networking/v1/ip_address.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -601,6 +635,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.networking.v1", Service: "orrery.networking.v1.NetworkPolicyService",
+		ProtoFile: "orrery/networking/v1/network_policy.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -619,6 +654,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.networking.v1", Service: "orrery.networking.v1.ServiceCIDRService",
+		ProtoFile: "orrery/networking/v1/service_cidr.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -639,6 +675,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.policy.v1", Service: "orrery.policy.v1.PodDisruptionBudgetService",
+		ProtoFile: "orrery/policy/v1/pod_disruption_budget.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -657,6 +694,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.rbac.v1", Service: "orrery.rbac.v1.ClusterRoleBindingService",
+		ProtoFile: "orrery/rbac/v1/cluster_role_binding.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -674,6 +712,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.rbac.v1", Service: "orrery.rbac.v1.ClusterRoleService",
+		ProtoFile: "orrery/rbac/v1/cluster_role.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -691,6 +730,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.rbac.v1", Service: "orrery.rbac.v1.RoleBindingService",
+		ProtoFile: "orrery/rbac/v1/role_binding.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -708,6 +748,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.rbac.v1", Service: "orrery.rbac.v1.RoleService",
+		ProtoFile: "orrery/rbac/v1/role.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -725,6 +766,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.storage.v1", Service: "orrery.storage.v1.CSIDriverService",
+		ProtoFile: "orrery/storage/v1/csi_driver.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -743,6 +785,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.storage.v1", Service: "orrery.storage.v1.CSINodeService",
+		ProtoFile: "orrery/storage/v1/csi_node.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -761,6 +804,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.storage.v1", Service: "orrery.storage.v1.CSIStorageCapacityService",
+		ProtoFile: "orrery/storage/v1/csi_storage_capacity.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -779,6 +823,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.storage.v1", Service: "orrery.storage.v1.StorageClassService",
+		ProtoFile: "orrery/storage/v1/storage_class.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -797,6 +842,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.storage.v1", Service: "orrery.storage.v1.VolumeAttachmentService",
+		ProtoFile: "orrery/storage/v1/volume_attachment.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -816,6 +862,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.storage.v1", Service: "orrery.storage.v1.VolumeAttributesClassService",
+		ProtoFile: "orrery/storage/v1/volume_attributes_class.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -834,6 +881,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.admissionregistration.v1", Service: "orrery.admissionregistration.v1.MutatingAdmissionPolicyService",
+		ProtoFile: "orrery/admissionregistration/v1/mutating_admission_policy.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -852,6 +900,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.admissionregistration.v1", Service: "orrery.admissionregistration.v1.MutatingAdmissionPolicyBindingService",
+		ProtoFile: "orrery/admissionregistration/v1/mutating_admission_policy_binding.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -870,6 +919,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.admissionregistration.v1", Service: "orrery.admissionregistration.v1.MutatingWebhookConfigurationService",
+		ProtoFile: "orrery/admissionregistration/v1/mutating_webhook_configuration.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -889,6 +939,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.admissionregistration.v1", Service: "orrery.admissionregistration.v1.ValidatingAdmissionPolicyService",
+		ProtoFile: "orrery/admissionregistration/v1/validating_admission_policy.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -908,6 +959,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.admissionregistration.v1", Service: "orrery.admissionregistration.v1.ValidatingAdmissionPolicyBindingService",
+		ProtoFile: "orrery/admissionregistration/v1/validating_admission_policy_binding.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -926,6 +978,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.admissionregistration.v1", Service: "orrery.admissionregistration.v1.ValidatingWebhookConfigurationService",
+		ProtoFile: "orrery/admissionregistration/v1/validating_webhook_configuration.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -946,6 +999,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.apiextensions.v1", Service: "orrery.apiextensions.v1.CustomResourceDefinitionService",
+		ProtoFile: "orrery/apiextensions/v1/custom_resource_definition.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -965,6 +1019,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.scheduling.v1", Service: "orrery.scheduling.v1.PriorityClassService",
+		ProtoFile: "orrery/scheduling/v1/priority_class.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -982,6 +1037,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.coordination.v1", Service: "orrery.coordination.v1.LeaseService",
+		ProtoFile: "orrery/coordination/v1/lease.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -999,6 +1055,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.runtimeclass.v1", Service: "orrery.runtimeclass.v1.RuntimeClassService",
+		ProtoFile: "orrery/runtimeclass/v1/runtime_class.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1016,6 +1073,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.discovery.v1", Service: "orrery.discovery.v1.EndpointSliceService",
+		ProtoFile: "orrery/discovery/v1/endpoint_slice.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1034,6 +1092,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.flowcontrol.v1", Service: "orrery.flowcontrol.v1.FlowSchemaService",
+		ProtoFile: "orrery/flowcontrol/v1/flow_schema.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1053,6 +1112,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.flowcontrol.v1", Service: "orrery.flowcontrol.v1.PriorityLevelConfigurationService",
+		ProtoFile: "orrery/flowcontrol/v1/priority_level_configuration.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1071,6 +1131,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.resource.v1", Service: "orrery.resource.v1.DeviceClassService",
+		ProtoFile: "orrery/resource/v1/device_class.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1089,6 +1150,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.resource.v1", Service: "orrery.resource.v1.DeviceTaintRuleService",
+		ProtoFile: "orrery/resource/v1/device_taint_rule.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1108,6 +1170,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.resource.v1", Service: "orrery.resource.v1.ResourceClaimService",
+		ProtoFile: "orrery/resource/v1/resource_claim.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1126,6 +1189,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.resource.v1", Service: "orrery.resource.v1.ResourceClaimTemplateService",
+		ProtoFile: "orrery/resource/v1/resource_claim_template.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1143,6 +1207,7 @@ var All = []Kind{
 		Namespaced: false, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.resource.v1", Service: "orrery.resource.v1.ResourceSliceService",
+		ProtoFile: "orrery/resource/v1/resource_slice.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1160,6 +1225,7 @@ var All = []Kind{
 		Namespaced: true, HasStatus: false,
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.apps.v1", Service: "orrery.apps.v1.ControllerRevisionService",
+		ProtoFile: "orrery/apps/v1/controller_revision.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1180,6 +1246,7 @@ var All = []Kind{
 		Subresources: []string{"status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.apps.v1", Service: "orrery.apps.v1.DaemonSetService",
+		ProtoFile: "orrery/apps/v1/daemon_set.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1201,6 +1268,7 @@ var All = []Kind{
 		Subresources: []string{"scale", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.apps.v1", Service: "orrery.apps.v1.DeploymentService",
+		ProtoFile: "orrery/apps/v1/deployment.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1224,6 +1292,7 @@ var All = []Kind{
 		Subresources: []string{"scale", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.apps.v1", Service: "orrery.apps.v1.ReplicaSetService",
+		ProtoFile: "orrery/apps/v1/replica_set.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},
@@ -1247,6 +1316,7 @@ var All = []Kind{
 		Subresources: []string{"scale", "status"},
 		Verbs:        []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		ProtoPackage: "orrery.apps.v1", Service: "orrery.apps.v1.StatefulSetService",
+		ProtoFile: "orrery/apps/v1/stateful_set.proto",
 		Methods: []Method{
 			{Name: "Get", Shape: ShapeGet, Verb: "get"},
 			{Name: "List", Shape: ShapeList, Verb: "list"},

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	_ "github.com/orrery-io/orrery/services/internal/apidef" // registers the generated messages
 	"github.com/orrery-io/orrery/services/internal/kinds"
 )
 
@@ -19,17 +20,9 @@ const root = "../../.."
 
 // TestGeneratedFilesAreCurrent fails when the Go types, the table or the generator changed and make generate was not run.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
-	files, err := Files()
+	want, err := Generated()
 	if err != nil {
 		t.Fatal(err)
-	}
-	table, err := KindsFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string][]byte{"services/internal/kinds/zz_kinds.go": table}
-	for path, content := range files {
-		want["proto/"+path] = content
 	}
 	for path, content := range want {
 		got, err := os.ReadFile(filepath.Join(root, path))
@@ -75,6 +68,9 @@ func TestServices(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", k.Service, err)
 			continue
+		}
+		if got := d.ParentFile().Path(); got != k.ProtoFile {
+			t.Errorf("%s is defined in %s, the table says %s", k.Service, got, k.ProtoFile)
 		}
 		ms := d.(protoreflect.ServiceDescriptor).Methods()
 		if ms.Len() != len(k.Methods) {

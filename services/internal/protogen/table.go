@@ -190,6 +190,7 @@ func complete(ps []pkg) []pkg {
 			e.Group, e.Version = p.group, p.version
 			e.ProtoPackage = p.protoPackage()
 			e.Service = e.ProtoPackage + "." + e.Kind + "Service"
+			e.ProtoFile = p.dir() + "/" + fileName(e.Kind) + ".proto"
 			e.Methods = methods(*e)
 		}
 	}
