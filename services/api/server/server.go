@@ -13,13 +13,14 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orrery-io/orrery/services/api/authn"
 	"github.com/orrery-io/orrery/services/api/authz"
 	"github.com/orrery-io/orrery/services/api/endpoint"
 	"github.com/orrery-io/orrery/services/api/negotiate"
 	"github.com/orrery-io/orrery/services/api/registry"
+	"github.com/orrery-io/orrery/services/api/schema"
 	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/internal/wire"
 )
@@ -30,7 +31,7 @@ type Config struct {
 	// Endpoint gives the verbs of a kind that is stored; nil where there are none.
 	Endpoint func(*registry.Kind) endpoint.Interface
 	// Answers serve the kinds that are not stored, by group and resource.
-	Answers map[schema.GroupResource]Answerer
+	Answers map[apischema.GroupResource]Answerer
 	// Documents serves the paths that are no resources: discovery, OpenAPI, the version.
 	Documents Documents
 	// Logs streams a container's log for pods/log.
@@ -47,16 +48,7 @@ type Config struct {
 
 // Documents serves the paths that are no resources. found is false where there is no such document.
 type Documents interface {
-	Serve(path string, query url.Values, accept, ifNoneMatch string) (d Document, found bool, err error)
-}
-
-// Document is a finished body.
-type Document struct {
-	Code        int
-	ContentType string
-	Body        []byte
-	// Headers by their names in lower case: "etag".
-	Headers map[string]string
+	Serve(path string, query url.Values, accept, ifNoneMatch string) (d schema.Document, found bool, err error)
 }
 
 // Logs streams the log of a pod's container as the query, that of PodLogOptions, asks: started is called once when it has begun,
@@ -90,11 +82,11 @@ func New(c Config) *Server {
 	s.drain, s.stop = context.WithCancel(context.Background())
 	s.decoder = negotiate.NewDecoder(negotiate.NewScheme(c.Kinds))
 	for _, k := range c.Kinds {
-		res := &resource{kind: k, view: negotiate.NewView(k), answer: c.Answers[schema.GroupResource{Group: k.Group, Resource: k.Plural}]}
+		res := &resource{kind: k, view: negotiate.NewView(k), answer: c.Answers[apischema.GroupResource{Group: k.Group, Resource: k.Plural}]}
 		if !k.NotStored {
 			res.verbs = c.Endpoint(k)
 		}
-		s.resources[schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Plural}] = res
+		s.resources[apischema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Plural}] = res
 	}
 	s.grpc = grpc.NewServer(append(telemetry.ServerOptions("api"), s.options()...)...)
 	s.registerTyped(s.grpc)
