@@ -118,9 +118,8 @@ func TestErrorsAreStatuses(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.RequestTimeout = 200 * time.Millisecond })
 	pods := schema.GroupResource{Resource: "pods"}
 	var fail error
-	hang := false
-	w.api.unary = func(ctx context.Context, _ call) (*httpbody.HttpBody, error) {
-		if hang {
+	w.api.unary = func(ctx context.Context, c call) (*httpbody.HttpBody, error) {
+		if c.req.Query == "hang" {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -163,9 +162,7 @@ func TestErrorsAreStatuses(t *testing.T) {
 	check(w.do(c, "GET", pod+"?timeout=soon", ""), 400, metav1.StatusReasonBadRequest, "invalid timeout")
 	check(w.do(c, "GET", pod+"/exec?command=ls&stdout=1", ""), 400, metav1.StatusReasonBadRequest, "Upgrade request required")
 	check(w.do(c, "GET", "/api/v1/namespaces/%ff/pods/x", ""), 400, metav1.StatusReasonBadRequest, "UTF-8")
-	hang = true
-	check(w.do(c, "GET", pod, ""), 504, metav1.StatusReasonTimeout, "request did not complete within")
-	hang = false
+	check(w.do(c, "GET", pod+"?hang", ""), 504, metav1.StatusReasonTimeout, "request did not complete within")
 
 	fail = apierrors.NewNotFound(pods, "web")
 	a = w.do(c, "GET", pod, "", "Accept", "application/vnd.kubernetes.protobuf,application/json")
