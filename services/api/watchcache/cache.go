@@ -28,6 +28,8 @@ type Cache struct {
 	// revision is that of the newest change in objects.
 	revision int64
 	window   window
+	// generation counts the times that everything was replaced, which no watch survives.
+	generation uint64
 	// pages are frozen trees of earlier revisions, to which lists in pages hold on; the latest first.
 	pages []page
 
@@ -181,6 +183,7 @@ func (c *Cache) reset(objects *tree, revision int64) {
 	c.objects, c.frozen, c.pages = objects, nil, nil
 	c.revision = revision
 	c.window.reset(revision)
+	c.generation++
 	if c.byIndex != nil {
 		c.byIndex = map[string]map[string]*object.Entry{}
 		objects.Scan(func(_ string, e *object.Entry) bool {

@@ -21,15 +21,37 @@ func (h *Hub) fill(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the store's revision: %w", err)
 	}
-	// Starting somewhat in the past fills the windows by the replay that follows. A first fill can afford to try.
-	first := h.revision.Load() == 0
-	if at := newest - h.opts.Rewind; first && h.opts.Rewind > 0 && at > 0 {
-		err := h.fillAt(ctx, at)
-		if err == nil || !errors.Is(err, kv.ErrCompacted) {
+	at := int64(0)
+	if first := h.revision.Load() == 0; first && h.opts.Rewind > 0 {
+		// Starting somewhat in the past fills the windows by the replay that follows.
+		if at, err = h.oldestReadable(ctx, max(1, newest-h.opts.Rewind), newest); err != nil {
 			return err
 		}
 	}
-	return h.fillAt(ctx, 0)
+	if err = h.fillAt(ctx, at); errors.Is(err, kv.ErrCompacted) && at != 0 {
+		err = h.fillAt(ctx, 0)
+	}
+	return err
+}
+
+// oldestReadable is the first revision from lo to hi that the store has not compacted. The empty store has none: 0.
+func (h *Hub) oldestReadable(ctx context.Context, lo, hi int64) (int64, error) {
+	if hi < lo {
+		return 0, nil
+	}
+	for lo < hi {
+		middle := lo + (hi-lo)/2
+		_, err := h.kv.Range(ctx, kv.RangeRequest{Key: []byte(storage.Root), Revision: middle, KeysOnly: true, Limit: 1})
+		switch {
+		case err == nil:
+			hi = middle
+		case errors.Is(err, kv.ErrCompacted):
+			lo = middle + 1
+		default:
+			return 0, fmt.Errorf("looking for the oldest revision: %w", err)
+		}
+	}
+	return lo, nil
 }
 
 func (h *Hub) fillAt(ctx context.Context, revision int64) error {

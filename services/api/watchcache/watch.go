@@ -49,6 +49,7 @@ func (w *Watcher) startWithState() {
 	c := w.cache
 	c.mu.Lock()
 	revision, next := c.current(), c.window.next
+	w.generation = c.generation
 	var objects *tree
 	var indexed []*object.Entry
 	if w.filter.HasIndex {
@@ -81,5 +82,6 @@ func (w *Watcher) startBehind(revision int64) error {
 		return errTooOld(revision, c.window.floor)
 	}
 	w.next, w.after, w.complete = c.window.after(revision), revision, revision
+	w.generation = c.generation
 	return nil
 }

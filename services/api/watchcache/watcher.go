@@ -43,6 +43,8 @@ type Watcher struct {
 	// after is the revision that the watch starts behind; newer than the cache's when the client has seen a newer one.
 	after     int64
 	bookmarks bool
+	// generation is that of the cache when the watch began.
+	generation uint64
 
 	// What follows belongs to Next's caller.
 
@@ -92,11 +94,11 @@ func (w *Watcher) poke() {
 	}
 }
 
-// expire parks the watcher before the beginning of every window.
+// expire makes the watcher look at the window, whose generation tells it that the watch is over.
 func (w *Watcher) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.parked, w.next = true, 0
+	w.parked = true
 	w.poke()
 }
 
@@ -110,16 +112,18 @@ func (w *Watcher) Next(ctx context.Context) (WatchEvent, error) {
 		if w.err != nil {
 			return WatchEvent{}, w.err
 		}
-		if now := w.cache.hub.opts.Clock.Now(); !now.Before(w.endAt) {
+		changed, found := w.fetch()
+		now := w.cache.hub.opts.Clock.Now()
+		if !now.Before(w.endAt) {
 			return w.end(io.EOF)
-		} else if w.bookmarks && !now.Before(w.bookmarkAt) {
+		}
+		if found {
+			continue
+		}
+		if w.bookmarks && !now.Before(w.bookmarkAt) {
 			if e, ok := w.bookmark(now); ok {
 				return e, nil
 			}
-		}
-		changed, found := w.fetch()
-		if found {
-			continue
 		}
 		if err := w.wait(ctx, changed); err != nil {
 			return w.end(err)
@@ -195,11 +199,14 @@ func (w *Watcher) fetch() (changed <-chan struct{}, found bool) {
 		return nil, true // came in between; the next round takes them
 	}
 	if w.parked {
-		if w.next < c.window.oldest {
-			w.err = errTooOld(max(w.complete, w.after), c.window.floor)
+		seen := max(w.complete, w.after)
+		if w.generation != c.generation || c.window.floor > seen && w.next < c.window.oldest {
+			w.err = errTooOld(seen, c.window.floor)
 			w.finish()
 			return nil, true
 		}
+		// What left the window was not newer than what this watcher has seen.
+		w.next = max(w.next, c.window.oldest)
 		for w.next < c.window.next && len(w.batch) < fetchMax {
 			w.batch = append(w.batch, c.window.at(w.next))
 			w.next++

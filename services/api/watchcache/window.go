@@ -79,10 +79,9 @@ func (w *window) after(revision int64) uint64 {
 	return w.oldest + uint64(i)
 }
 
-// reset empties the window. Every position taken before is older than oldest afterwards.
+// reset empties the window.
 func (w *window) reset(floor int64) {
 	w.events, w.times = nil, nil
-	w.next++
 	w.oldest = w.next
 	w.floor = floor
 }
