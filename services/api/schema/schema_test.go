@@ -46,7 +46,9 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, found[name], want)
 		}
 	}
-	var groups struct{ Groups []struct{ Name, PreferredVersion any } }
+	var groups struct {
+		Groups []struct{ Name, PreferredVersion any }
+	}
 	if err := json.Unmarshal(serve(t, d, "/apis", "", "").Body, &groups); err != nil || len(groups.Groups) < 15 {
 		t.Errorf("%d groups, %v", len(groups.Groups), err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/orrery-io/orrery/services/api/negotiate"
 	"github.com/orrery-io/orrery/services/api/registry"
 	"github.com/orrery-io/orrery/services/api/schema"
+	_ "github.com/orrery-io/orrery/services/internal/apidef" // the typed services' descriptors, for reflection
 	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/internal/wire"
 )

@@ -37,7 +37,7 @@ var unaryShapes = map[kinds.Shape]unaryHandler{
 // registerTyped adds the typed service of every resource.
 func (s *Server) registerTyped(g *grpc.Server) {
 	for _, res := range s.resources {
-		desc := grpc.ServiceDesc{ServiceName: res.kind.Service, HandlerType: (*any)(nil), Metadata: protoFile(res.kind.Kind)}
+		desc := grpc.ServiceDesc{ServiceName: res.kind.Service, HandlerType: (*any)(nil), Metadata: res.kind.ProtoFile}
 		for _, m := range res.kind.Methods {
 			r := rpc{res, m}
 			s.rpcs[res.kind.FullMethod(m)] = r
@@ -76,9 +76,6 @@ func unaryMethod(method string, request func() any, serve grpc.UnaryHandler) grp
 		return interceptor(ctx, q, &grpc.UnaryServerInfo{Server: srv, FullMethod: method}, handler)
 	}
 }
-
-// protoFile is the file that defines a kind's service, for reflection.
-func protoFile(k kinds.Kind) string { return k.ProtoPackage }
 
 func (s *Server) typedWatch(r rpc, stream grpc.ServerStream) error {
 	q := &wire.ListRequest{}
