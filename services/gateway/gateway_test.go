@@ -117,7 +117,7 @@ func (f *fakeAPI) Connect(s apiv1.ConnectService_ConnectServer) error {
 
 // world is a gateway in front of a fake api, with certificates for both.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	api    *fakeAPI
 	layout *pki.Layout
 	url    string
@@ -135,7 +135,7 @@ var testPKI struct {
 	err    error
 }
 
-func newWorld(t *testing.T, change func(*Config)) *world {
+func newWorld(t testing.TB, change func(*Config)) *world {
 	t.Helper()
 	testPKI.once.Do(func() {
 		var dir string
@@ -242,7 +242,7 @@ func (w *world) do(c *http.Client, method, path, body string, headers ...string)
 	return answer{resp, string(b)}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
