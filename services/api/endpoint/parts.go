@@ -6,11 +6,9 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -99,30 +97,4 @@ func resize(into, from []corev1.Container) {
 			into[i].Resources, into[i].ResizePolicy = from[at].Resources, from[at].ResizePolicy
 		}
 	}
-}
-
-// validatePart checks what a subresource wrote that shows part of the object.
-func (e *Endpoint) validatePart(ctx context.Context, subresource string, obj, old object.Object) field.ErrorList {
-	var errs field.ErrorList
-	pod, isPod := obj.(*corev1.Pod)
-	if !isPod {
-		return nil
-	}
-	if e.kind.Validate != nil {
-		errs = append(errs, e.kind.Validate(ctx, obj)...)
-	}
-	if subresource != "ephemeralcontainers" {
-		return errs
-	}
-	path := field.NewPath("spec", "ephemeralContainers")
-	for _, was := range old.(*corev1.Pod).Spec.EphemeralContainers {
-		at := slices.IndexFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == was.Name })
-		switch {
-		case at < 0:
-			errs = append(errs, field.Forbidden(path, "existing ephemeral containers "+was.Name+" may not be removed\n"))
-		case !equality.Semantic.DeepEqual(pod.Spec.EphemeralContainers[at], was):
-			errs = append(errs, field.Forbidden(path, "existing ephemeral containers "+was.Name+" may not be changed\n"))
-		}
-	}
-	return errs
 }

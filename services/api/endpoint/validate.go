@@ -46,7 +46,9 @@ func (e *Endpoint) validateChange(ctx context.Context, subresource string, obj, 
 			errs = append(errs, e.kind.ValidateStatus(ctx, obj, old)...)
 		}
 	default:
-		errs = append(errs, e.validatePart(ctx, subresource, obj, old)...)
+		if e.kind.ValidatePart != nil {
+			errs = append(errs, e.kind.ValidatePart(ctx, subresource, obj, old)...)
+		}
 	}
 	if len(errs) > 0 {
 		return e.invalid(obj.GetName(), errs)

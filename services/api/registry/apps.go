@@ -9,6 +9,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func appsKinds(o Options) []*Kind {
@@ -16,6 +17,9 @@ func appsKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*appsv1.DeploymentList]("apps", "v1", "deployments", rules[*appsv1.Deployment]{
 			Default:                  defaults.Deployment,
+			Validate:                 validation.Deployment,
+			ValidateUpdate:           validation.DeploymentUpdate,
+			ValidateStatus:           validation.DeploymentStatus,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			GetScale: func(d *appsv1.Deployment) (int32, int32, string) {
@@ -27,6 +31,9 @@ func appsKinds(o Options) []*Kind {
 		}),
 		entry[*appsv1.ReplicaSetList]("apps", "v1", "replicasets", rules[*appsv1.ReplicaSet]{
 			Default:                  defaults.ReplicaSet,
+			Validate:                 validation.ReplicaSet,
+			ValidateUpdate:           validation.ReplicaSetUpdate,
+			ValidateStatus:           validation.ReplicaSetStatus,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"status.replicas"},
@@ -42,6 +49,9 @@ func appsKinds(o Options) []*Kind {
 		}),
 		entry[*appsv1.StatefulSetList]("apps", "v1", "statefulsets", rules[*appsv1.StatefulSet]{
 			Default:                  defaults.StatefulSet,
+			Validate:                 validation.StatefulSet,
+			ValidateUpdate:           validation.StatefulSetUpdate,
+			ValidateStatus:           validation.StatefulSetStatus,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			NameCheck:                apivalidation.NameIsDNSLabel,
@@ -54,12 +64,17 @@ func appsKinds(o Options) []*Kind {
 		}),
 		entry[*appsv1.DaemonSetList]("apps", "v1", "daemonsets", rules[*appsv1.DaemonSet]{
 			Default:                  defaults.DaemonSet,
+			Validate:                 validation.DaemonSet,
+			ValidateUpdate:           validation.DaemonSetUpdate,
+			ValidateStatus:           validation.DaemonSetStatus,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.DaemonSetColumns,
 			Row:                      row.DaemonSet,
 		}),
 		entry[*appsv1.ControllerRevisionList]("apps", "v1", "controllerrevisions", rules[*appsv1.ControllerRevision]{
+			Validate:                 validation.ControllerRevision,
+			ValidateUpdate:           validation.ControllerRevisionUpdate,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.ControllerRevisionColumns,
 			Row:                      row.ControllerRevision,

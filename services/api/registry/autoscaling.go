@@ -8,6 +8,7 @@ import (
 	"github.com/orrery-io/orrery/services/api/registry/convert"
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 // autoscalingKinds are the autoscaler in its two versions, stored as v2.
@@ -16,6 +17,7 @@ func autoscalingKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*autoscalingv2.HorizontalPodAutoscalerList]("autoscaling", "v2", "horizontalpodautoscalers", rules[*autoscalingv2.HorizontalPodAutoscaler]{
 			Default:                  defaults.Autoscaler,
+			Validate:                 validation.Autoscaler,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.AutoscalerColumns,
 			Row:                      row.Autoscaler,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 // configKinds are what pods are given to work with: configuration, secrets, identities.
@@ -13,12 +14,16 @@ func configKinds(o Options) []*Kind {
 	row := o.rows()
 	return []*Kind{
 		entry[*corev1.ConfigMapList]("", "v1", "configmaps", rules[*corev1.ConfigMap]{
+			Validate:                 validation.ConfigMap,
+			ValidateUpdate:           validation.ConfigMapUpdate,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.ConfigMapColumns,
 			Row:                      row.ConfigMap,
 		}),
 		entry[*corev1.SecretList]("", "v1", "secrets", rules[*corev1.Secret]{
 			Default:                  defaults.Secret,
+			Validate:                 validation.Secret,
+			ValidateUpdate:           validation.SecretUpdate,
 			AllowUnconditionalUpdate: true,
 			FieldNames:               []string{"type"},
 			Fields:                   func(s *corev1.Secret) fields.Set { return fields.Set{"type": string(s.Type)} },

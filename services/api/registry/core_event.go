@@ -5,10 +5,12 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/orrery-io/orrery/services/api/object"
 	"github.com/orrery-io/orrery/services/api/registry/convert"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 // eventKinds are events under their two names: stored as v1 Event, seen as that and as events.k8s.io/v1 Event.
@@ -16,6 +18,9 @@ func eventKinds(o Options) []*Kind {
 	row := o.rows()
 	return []*Kind{
 		entry[*corev1.EventList]("", "v1", "events", rules[*corev1.Event]{
+			Validate:                 validation.Event,
+			ValidateUpdate:           validation.EventUpdate,
+			TTLSeconds:               func(*corev1.Event) int64 { return eventTTL },
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			NameCheck:                path.ValidatePathSegmentName,
@@ -41,6 +46,11 @@ func eventKinds(o Options) []*Kind {
 		entry[*eventsv1.EventList]("events.k8s.io", "v1", "events", rules[*eventsv1.Event]{
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
+			Validate:                 func(e *eventsv1.Event) field.ErrorList { return validation.Event(convert.EventToCore(e)) },
+			ValidateUpdate: func(e, old *eventsv1.Event) field.ErrorList {
+				return validation.EventUpdate(convert.EventToCore(e), convert.EventToCore(old))
+			},
+			TTLSeconds: func(*eventsv1.Event) int64 { return eventTTL },
 			FieldNames: []string{
 				"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "regarding.apiVersion",
 				"regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type",
@@ -66,6 +76,9 @@ func eventKinds(o Options) []*Kind {
 		}),
 	}
 }
+
+// eventTTL is how many seconds an event is kept after its last occurrence.
+const eventTTL = 60 * 60
 
 func objectReferenceFields(prefix string, ref corev1.ObjectReference) fields.Set {
 	return fields.Set{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func limitKinds(o Options) []*Kind {
@@ -12,11 +13,14 @@ func limitKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.LimitRangeList]("", "v1", "limitranges", rules[*corev1.LimitRange]{
 			Default:                  defaults.LimitRange,
+			Validate:                 validation.LimitRange,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 		}),
 		entry[*corev1.ResourceQuotaList]("", "v1", "resourcequotas", rules[*corev1.ResourceQuota]{
 			Default:                  defaults.ResourceQuota,
+			Validate:                 validation.ResourceQuota,
+			ValidateUpdate:           validation.ResourceQuotaUpdate,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.ResourceQuotaColumns,
 			Row:                      row.ResourceQuota,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func nodeKinds(o Options) []*Kind {
@@ -15,6 +16,9 @@ func nodeKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.NodeList]("", "v1", "nodes", rules[*corev1.Node]{
 			Default:                  defaults.Node,
+			Validate:                 validation.Node,
+			ValidateUpdate:           validation.NodeUpdate,
+			ValidateStatus:           validation.NodeStatus,
 			AllowUnconditionalUpdate: true,
 			StatusOnCreate:           true,
 			FieldNames:               []string{"spec.unschedulable"},

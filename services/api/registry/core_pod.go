@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func podKinds(o Options) []*Kind {
@@ -16,6 +18,11 @@ func podKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.PodList]("", "v1", "pods", rules[*corev1.Pod]{
 			Default:                  defaults.Pod,
+			Validate:                 validation.Pod,
+			ValidateUpdate:           validation.PodUpdate,
+			ValidateStatus:           validation.PodStatus,
+			ValidatePart:             validation.PodPart,
+			PrepareCreate:            func(_ context.Context, pod *corev1.Pod) { newPod(pod) },
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Graceful:                 podGracePeriod,
@@ -31,6 +38,7 @@ func podKinds(o Options) []*Kind {
 		}),
 		entry[*corev1.PodTemplateList]("", "v1", "podtemplates", rules[*corev1.PodTemplate]{
 			Default:                  defaults.PodTemplate,
+			Validate:                 validation.PodTemplate,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.PodTemplateColumns,

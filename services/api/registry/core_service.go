@@ -7,6 +7,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func serviceKinds(o Options) []*Kind {
@@ -14,6 +15,8 @@ func serviceKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.ServiceList]("", "v1", "services", rules[*corev1.Service]{
 			Default:                  defaults.Service,
+			Validate:                 validation.Service,
+			ValidateUpdate:           validation.ServiceUpdate,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			NameCheck:                apivalidation.NameIsDNSLabel,
@@ -26,6 +29,7 @@ func serviceKinds(o Options) []*Kind {
 		}),
 		entry[*corev1.EndpointsList]("", "v1", "endpoints", rules[*corev1.Endpoints]{
 			Default:                  defaults.Endpoints,
+			Validate:                 validation.Endpoints,
 			AllowUnconditionalUpdate: true,
 			AllowCreateOnUpdate:      true,
 			Columns:                  tables.EndpointsColumns,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func workloadKinds(o Options) []*Kind {
@@ -17,6 +18,8 @@ func workloadKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*corev1.ReplicationControllerList]("", "v1", "replicationcontrollers", rules[*corev1.ReplicationController]{
 			Default:                  defaults.ReplicationController,
+			Validate:                 validation.ReplicationController,
+			ValidateStatus:           validation.ReplicationControllerStatus,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			DefaultPropagation:       metav1.DeletePropagationOrphan,

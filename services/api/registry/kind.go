@@ -38,6 +38,14 @@ type Kind struct {
 	Validate       func(ctx context.Context, obj object.Object) field.ErrorList
 	ValidateUpdate func(ctx context.Context, obj, old object.Object) field.ErrorList
 	ValidateStatus func(ctx context.Context, obj, old object.Object) field.ErrorList
+	// ValidatePart is ValidateUpdate for the subresources that show part of the object, such as "ephemeralcontainers".
+	ValidatePart func(ctx context.Context, subresource string, obj, old object.Object) field.ErrorList
+	// Claim reserves for obj, which is valid and about to be stored, what only one object in the cluster may have, and
+	// writes it into obj: a service's addresses. old is nil on create. undo gives back what this call reserved; it is for writes that are
+	// known to have failed. The error is a *StatusError.
+	Claim func(ctx context.Context, obj, old object.Object) (undo func(), err error)
+	// Release gives back what old had and obj has not any more; obj is nil when old was deleted. It runs after the write.
+	Release func(ctx context.Context, old, obj object.Object)
 	// Warnings are shown to the user, who is not stopped by them.
 	Warnings func(ctx context.Context, obj, old object.Object) []string
 	// NameCheck says what is wrong with a name (prefix: it is a generateName); nil means a DNS-1123 subdomain.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func networkingKinds(o Options) []*Kind {
@@ -12,6 +13,7 @@ func networkingKinds(o Options) []*Kind {
 	const group = "networking.k8s.io"
 	return []*Kind{
 		entry[*networkingv1.IngressList](group, "v1", "ingresses", rules[*networkingv1.Ingress]{
+			Validate:                 validation.Ingress,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.IngressColumns,
@@ -26,6 +28,7 @@ func networkingKinds(o Options) []*Kind {
 		}),
 		entry[*networkingv1.NetworkPolicyList](group, "v1", "networkpolicies", rules[*networkingv1.NetworkPolicy]{
 			Default:                  defaults.NetworkPolicy,
+			Validate:                 validation.NetworkPolicy,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.NetworkPolicyColumns,

@@ -38,6 +38,9 @@ type rules[P object.Object] struct {
 	Validate       func(obj P) field.ErrorList
 	ValidateUpdate func(obj, old P) field.ErrorList
 	ValidateStatus func(obj, old P) field.ErrorList
+	ValidatePart   func(subresource string, obj, old P) field.ErrorList
+	Claim          func(ctx context.Context, obj, old P) (undo func(), err error)
+	Release        func(ctx context.Context, old, obj P)
 	Warnings       func(obj, old P) []string
 	NameCheck      func(name string, prefix bool) []string
 
@@ -134,6 +137,12 @@ func (r rules[P]) addWrites(k *Kind) {
 	if f := r.ValidateStatus; f != nil {
 		k.ValidateStatus = func(_ context.Context, obj, old object.Object) field.ErrorList { return f(obj.(P), old.(P)) }
 	}
+	if f := r.ValidatePart; f != nil {
+		k.ValidatePart = func(_ context.Context, subresource string, obj, old object.Object) field.ErrorList {
+			return f(subresource, obj.(P), old.(P))
+		}
+	}
+	r.addClaims(k)
 	if f := r.Warnings; f != nil {
 		k.Warnings = func(_ context.Context, obj, old object.Object) []string {
 			was, _ := old.(P)
@@ -150,6 +159,22 @@ func (r rules[P]) addWrites(k *Kind) {
 	}
 	if f := r.BeginDeletion; f != nil {
 		k.BeginDeletion = func(obj object.Object) { f(obj.(P)) }
+	}
+}
+
+// addClaims gives k the functions that reserve. A missing object is P's nil.
+func (r rules[P]) addClaims(k *Kind) {
+	if f := r.Claim; f != nil {
+		k.Claim = func(ctx context.Context, obj, old object.Object) (func(), error) {
+			was, _ := old.(P)
+			return f(ctx, obj.(P), was)
+		}
+	}
+	if f := r.Release; f != nil {
+		k.Release = func(ctx context.Context, old, obj object.Object) {
+			is, _ := obj.(P)
+			f(ctx, old.(P), is)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func schedulingKinds(o Options) []*Kind {
@@ -12,6 +13,8 @@ func schedulingKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*schedulingv1.PriorityClassList]("scheduling.k8s.io", "v1", "priorityclasses", rules[*schedulingv1.PriorityClass]{
 			Default:                  defaults.PriorityClass,
+			Validate:                 validation.PriorityClass,
+			ValidateUpdate:           validation.PriorityClassUpdate,
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.PriorityClassColumns,

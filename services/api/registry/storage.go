@@ -5,6 +5,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/registry/defaults"
 	"github.com/orrery-io/orrery/services/api/registry/tables"
+	"github.com/orrery-io/orrery/services/api/registry/validation"
 )
 
 func storageKinds(o Options) []*Kind {
@@ -13,6 +14,8 @@ func storageKinds(o Options) []*Kind {
 	return []*Kind{
 		entry[*storagev1.StorageClassList](group, "v1", "storageclasses", rules[*storagev1.StorageClass]{
 			Default:                  defaults.StorageClass,
+			Validate:                 validation.StorageClass,
+			ValidateUpdate:           validation.StorageClassUpdate,
 			AllowUnconditionalUpdate: true,
 			Columns:                  tables.StorageClassColumns,
 			Row:                      row.StorageClass,
