@@ -72,7 +72,8 @@ func newSize(dep *appsv1.Deployment, all []*appsv1.ReplicaSet, newSet *appsv1.Re
 	if !rolling(dep) {
 		return want
 	}
-	room := want + surgeOf(dep) - sum(all, size)
+	// Pods that a ReplicaSet has yet to delete still count, so that the surge holds for pods and not only for plans.
+	room := want + surgeOf(dep) - sum(all, func(rs *appsv1.ReplicaSet) int32 { return max(size(rs), rs.Status.Replicas) })
 	if room <= 0 {
 		return size(newSet)
 	}
