@@ -56,6 +56,9 @@ type Config struct {
 	// ElectionTimeout is for how long a member hears nothing from the leader before it stands for election; the default
 	// is 1 s, and 200 ms in a cluster of one.
 	ElectionTimeout time.Duration
+	// SnapshotEntries is how many log entries there are between snapshots, TrailingEntries how many stay behind one for
+	// members that lag; 0 means defaults that suit the entries' size.
+	SnapshotEntries, TrailingEntries uint64
 	// DrainTimeout is how long calls may take to end when the service stops; default 5 s.
 	DrainTimeout time.Duration
 

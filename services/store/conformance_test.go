@@ -74,7 +74,7 @@ func cluster(t *testing.T, n int) []*member {
 	}
 	var ms []*member
 	for _, i := range initial {
-		ms = append(ms, start(t, store.Config{Name: i.Name, RaftAddr: i.RaftAddr, InitialMembers: initial, ElectionTimeout: 300 * time.Millisecond}))
+		ms = append(ms, start(t, store.Config{Name: i.Name, RaftAddr: i.RaftAddr, InitialMembers: initial}))
 	}
 	for _, m := range ms {
 		m.waitReady()
@@ -110,6 +110,8 @@ func dial(t *testing.T, ms ...*member) *client.Client {
 	t.Cleanup(func() { c.Close() })
 	return c
 }
+
+var discard = slog.New(slog.DiscardHandler)
 
 // testLogger logs into the test's output.
 func testLogger(t *testing.T) *slog.Logger {

@@ -75,6 +75,7 @@ func (s *Service) nodeConfig(l net.Listener) raftnode.Config {
 		Name: cfg.Name, DataDir: cfg.DataDir, Listener: l, AdvertiseAddr: cfg.RaftAdvertiseAddr, Join: cfg.Join,
 		ClientAddress: s.Addr(), QuotaBytes: cfg.QuotaBytes, Retention: cfg.Retention, HistoryBytes: cfg.HistoryBytes,
 		ProgressInterval: cfg.ProgressInterval, HeartbeatTimeout: cfg.ElectionTimeout, Clock: cfg.Clock, Logger: cfg.Logger,
+		SnapshotEntries: cfg.SnapshotEntries, TrailingEntries: cfg.TrailingEntries,
 		RegisterPeerServices: func(g *grpc.Server, n *raftnode.Node) {
 			storev1.RegisterMembershipServiceServer(g, server.NewMembership(n, true))
 			storev1.RegisterMaintenanceServiceServer(g, server.NewMaintenance(n))

@@ -57,8 +57,10 @@ func (c *Client) Watch(ctx context.Context, req kv.WatchRequest) (kv.Watcher, er
 
 // Next implements kv.Watcher.
 func (w *watcher) Next(ctx context.Context) (kv.WatchResponse, error) {
-	if w.ctx.Err() != nil {
-		return kv.WatchResponse{}, kv.ErrClosed
+	select {
+	case <-w.done:
+		return kv.WatchResponse{}, w.err
+	default:
 	}
 	select {
 	case resp := <-w.out:

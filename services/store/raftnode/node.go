@@ -115,7 +115,7 @@ func (n *Node) startRaft(snapshots raft.SnapshotStore, notify chan bool) error {
 	rc.LocalID = raft.ServerID(cfg.Name)
 	rc.HeartbeatTimeout, rc.ElectionTimeout = cfg.HeartbeatTimeout, cfg.HeartbeatTimeout
 	rc.LeaderLeaseTimeout = min(cfg.HeartbeatTimeout, 500*time.Millisecond)
-	rc.CommitTimeout = 20 * time.Millisecond // how long a follower may not know of the last commit
+	rc.CommitTimeout = 10 * time.Millisecond // how long a follower may not know of the last commit
 	rc.SnapshotThreshold, rc.SnapshotInterval = cfg.SnapshotEntries, 30*time.Second
 	rc.TrailingLogs = defaultSnapshotEntries
 	if cfg.TrailingEntries > 0 {
@@ -166,14 +166,31 @@ func (n *Node) observe(ctx context.Context) {
 			return
 		case e := <-events:
 			n.changed.wake()
-			if n.raft.State() == raft.Shutdown && ctx.Err() == nil {
-				n.fail(errors.New("this store member was removed from its cluster: remove its data folder before it joins again"))
-			}
-			if l, ok := e.Data.(raft.LeaderObservation); ok && l.LeaderID != "" && string(l.LeaderID) != n.cfg.Name {
+			l, ok := e.Data.(raft.LeaderObservation)
+			switch {
+			case ctx.Err() != nil:
+			case n.raft.State() == raft.Shutdown, ok && l.LeaderID == "" && n.removed():
+				n.fail(errors.New("this store member is not part of its cluster any more: remove its data folder before it joins again"))
+			case ok && l.LeaderID != "" && string(l.LeaderID) != n.cfg.Name:
 				n.log.Info("following a store leader", "leader", l.LeaderID)
 			}
 		}
 	}
+}
+
+// removed reports whether the newest configuration is without this member. Nobody tells a member that was removed: it
+// just hears nothing any more.
+func (n *Node) removed() bool {
+	future := n.raft.GetConfiguration()
+	if future.Error() != nil || len(future.Configuration().Servers) == 0 { // empty: waits to be added
+		return false
+	}
+	for _, s := range future.Configuration().Servers {
+		if string(s.ID) == n.cfg.Name {
+			return false
+		}
+	}
+	return true
 }
 
 // announce tells the cluster where clients reach this member, once there is a leader.
@@ -227,11 +244,10 @@ func (n *Node) StepDown() {
 // EndWatches ends all watches, so that their clients resume on another member.
 func (n *Node) EndWatches() { n.fsm.hub.Close() }
 
-// Close hands leadership over when it can, ends everything and waits for it.
+// Close ends everything and waits for it. StepDown before it spares the others an election.
 func (n *Node) Close() error {
 	var err error
 	n.close.Do(func() {
-		n.StepDown()
 		n.fsm.hub.Close()
 		n.stop()
 		n.changed.wake()
