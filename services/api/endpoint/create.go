@@ -47,17 +47,30 @@ func (e *Endpoint) Create(ctx context.Context, namespace string, obj object.Obje
 	if e.kind.Default != nil {
 		e.kind.Default(obj)
 	}
-	generated, err := e.prepareNew(ctx, namespace, obj, len(options.DryRun) > 0)
+	dryRun := len(options.DryRun) > 0
+	generated, err := e.prepareNew(ctx, namespace, obj, dryRun)
 	if err != nil {
 		return nil, err
 	}
+	held := claims{kind: e.kind}
+	if err := held.take(ctx, obj, nil); err != nil {
+		return nil, err
+	}
+	entry, err := e.insertNamed(ctx, namespace, obj, dryRun, generated)
+	held.settle(ctx, err, dryRun)
+	if err != nil {
+		return nil, e.fail(obj.GetName(), err)
+	}
+	return e.view(entry)
+}
+
+// insertNamed is insert with other names while the generated ones are taken.
+func (e *Endpoint) insertNamed(ctx context.Context, namespace string, obj object.Object, dryRun, generated bool) (*object.Entry, error) {
 	for attempt := 1; ; attempt++ {
-		entry, err := e.insert(ctx, namespace, obj, len(options.DryRun) > 0)
+		entry, err := e.insert(ctx, namespace, obj, dryRun)
 		switch {
-		case err == nil:
-			return e.view(entry)
 		case !errors.Is(err, storage.ErrExists) || !generated:
-			return nil, e.fail(obj.GetName(), err)
+			return entry, err
 		case attempt == nameAttempts:
 			return nil, apierrors.NewGenerateNameConflict(e.resource, obj.GetName(), 1)
 		}

@@ -43,6 +43,7 @@ func (e *Endpoint) remove(ctx context.Context, namespace, name string, options *
 		return nil, false, err
 	}
 	key := e.key(namespace, name)
+	held := claims{kind: e.kind}
 	r, err := e.set.store.Update(ctx, e.codec, key, e.cache.Peek(key), func(stored *object.Entry) (storage.Change, error) {
 		if stored == nil {
 			return storage.Change{}, e.notFound(name)
@@ -59,7 +60,9 @@ func (e *Endpoint) remove(ctx context.Context, namespace, name string, options *
 			return storage.Change{}, err
 		}
 		obj, gone := e.dying(ctx, cur.Object, options)
+		held.old = nil
 		if gone {
+			held.old = cur.Object
 			return storage.Change{Delete: true, DryRun: dryRun}, nil
 		}
 		if amend != nil {
@@ -67,6 +70,7 @@ func (e *Endpoint) remove(ctx context.Context, namespace, name string, options *
 		}
 		return e.store(obj, dryRun, false)
 	})
+	held.settle(ctx, err, dryRun)
 	if err != nil {
 		return nil, false, e.fail(name, err)
 	}

@@ -116,8 +116,18 @@ func (p *patcher) check(ctx context.Context) error {
 	return nil
 }
 
-// apply writes the patched old into obj, which is empty and of old's kind.
-func (p *patcher) apply(ctx context.Context, old *object.Entry, obj object.Object) error {
+// apply writes the patched old into obj, which is empty and of old's kind. The patch libraries panic on some documents (a JSON
+// patch that replaces the whole by nothing), which is the document's fault.
+func (p *patcher) apply(ctx context.Context, old *object.Entry, obj object.Object) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = p.invalid(string(p.patch), fmt.Errorf("the patch cannot be applied: %v", r))
+		}
+	}()
+	return p.applyTo(ctx, old, obj)
+}
+
+func (p *patcher) applyTo(ctx context.Context, old *object.Entry, obj object.Object) error {
 	if p.kind == types.StrategicMergePatchType {
 		return p.applyStrategic(ctx, old, obj)
 	}

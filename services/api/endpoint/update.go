@@ -92,9 +92,11 @@ func (e *Endpoint) sameName(namespace, name string, obj object.Object) error {
 // write runs a change against the present version until one of them is stored.
 func (e *Endpoint) write(ctx context.Context, c change) (entry *object.Entry, created bool, err error) {
 	key := e.key(c.namespace, c.name)
+	held := claims{kind: e.kind}
 	r, err := e.set.store.Update(ctx, e.codec, key, e.cache.Peek(key), func(stored *object.Entry) (storage.Change, error) {
+		held.giveBack()
 		if stored == nil {
-			return e.createByUpdate(ctx, c)
+			return e.createByUpdate(ctx, c, &held)
 		}
 		cur, err := e.view(stored)
 		if err != nil {
@@ -104,8 +106,9 @@ func (e *Endpoint) write(ctx context.Context, c change) (entry *object.Entry, cr
 		if err != nil {
 			return storage.Change{}, err
 		}
-		return e.replace(ctx, c, obj, cur.Object)
+		return e.replace(ctx, c, obj, cur.Object, &held)
 	})
+	held.settle(ctx, err, c.dryRun)
 	if err != nil {
 		return nil, false, e.fail(c.name, err)
 	}
@@ -114,7 +117,7 @@ func (e *Endpoint) write(ctx context.Context, c change) (entry *object.Entry, cr
 }
 
 // createByUpdate is what an update does that finds nothing.
-func (e *Endpoint) createByUpdate(ctx context.Context, c change) (storage.Change, error) {
+func (e *Endpoint) createByUpdate(ctx context.Context, c change, held *claims) (storage.Change, error) {
 	if !c.create {
 		return storage.Change{}, e.notFound(c.name)
 	}
@@ -129,6 +132,9 @@ func (e *Endpoint) createByUpdate(ctx context.Context, c change) (storage.Change
 	if _, err := e.prepareNew(ctx, c.namespace, obj, c.dryRun); err != nil {
 		return storage.Change{}, err
 	}
+	if err := held.take(ctx, obj, nil); err != nil {
+		return storage.Change{}, err
+	}
 	return e.store(obj, c.dryRun, false)
 }
 
@@ -139,7 +145,7 @@ func (e *Endpoint) store(obj object.Object, dryRun, gone bool) (storage.Change, 
 }
 
 // replace decides what becomes of old, given the new object of the request.
-func (e *Endpoint) replace(ctx context.Context, c change, obj, old object.Object) (storage.Change, error) {
+func (e *Endpoint) replace(ctx context.Context, c change, obj, old object.Object, held *claims) (storage.Change, error) {
 	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() {
 		return storage.Change{}, e.otherUID(c.name, uid, old.GetUID())
 	}
@@ -168,7 +174,16 @@ func (e *Endpoint) replace(ctx context.Context, c change, obj, old object.Object
 	if err := e.set.admit.Validate(ctx, a); err != nil {
 		return storage.Change{}, err
 	}
-	return e.store(obj, c.dryRun, e.lastFinalizerGone(obj, old))
+	if e.lastFinalizerGone(obj, old) {
+		_ = held.take(ctx, nil, old) // takes nothing
+		return e.store(obj, c.dryRun, true)
+	}
+	if c.subresource == "" {
+		if err := held.take(ctx, obj, old); err != nil {
+			return storage.Change{}, err
+		}
+	}
+	return e.store(obj, c.dryRun, false)
 }
 
 // prepareChange is the object that is stored: what the request may change, and old's for the rest.
