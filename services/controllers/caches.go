@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/orrery-io/orrery/services/controllers/endpointslice"
+	"github.com/orrery-io/orrery/services/controllers/nodelifecycle"
 	"github.com/orrery-io/orrery/services/controllers/owner"
 	"github.com/orrery-io/orrery/services/controllers/rootca"
 	"github.com/orrery-io/orrery/services/internal/apiclient"
@@ -52,18 +53,10 @@ func dropManagedFields[T apiclient.Object](obj T) { obj.SetManagedFields(nil) }
 
 func (c *caches) pods() *informer.Informer[*corev1.Pod] {
 	return of(c, c.client.Pods("").Resource, informer.Options[*corev1.Pod]{Indexes: map[string]informer.IndexFunc[*corev1.Pod]{
-		owner.ByController: owner.Index[*corev1.Pod],
-		byNode: func(p *corev1.Pod) []string {
-			if p.Spec.NodeName == "" {
-				return nil
-			}
-			return []string{p.Spec.NodeName}
-		},
+		owner.ByController:   owner.Index[*corev1.Pod],
+		nodelifecycle.ByNode: nodelifecycle.IndexByNode,
 	}})
 }
-
-// byNode is the index of pods by spec.nodeName.
-const byNode = "node"
 
 func (c *caches) replicaSets() *informer.Informer[*appsv1.ReplicaSet] {
 	return of(c, c.client.ReplicaSets(""), informer.Options[*appsv1.ReplicaSet]{Indexes: map[string]informer.IndexFunc[*appsv1.ReplicaSet]{

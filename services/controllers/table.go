@@ -2,9 +2,14 @@ package controllers
 
 import (
 	"context"
+	"time"
 
 	"github.com/orrery-io/orrery/services/controllers/deployment"
 	"github.com/orrery-io/orrery/services/controllers/endpointslice"
+	"github.com/orrery-io/orrery/services/controllers/garbagecollector"
+	"github.com/orrery-io/orrery/services/controllers/namespace"
+	"github.com/orrery-io/orrery/services/controllers/nodelifecycle"
+	"github.com/orrery-io/orrery/services/controllers/podgc"
 	"github.com/orrery-io/orrery/services/controllers/replicaset"
 	"github.com/orrery-io/orrery/services/controllers/rootca"
 	"github.com/orrery-io/orrery/services/controllers/serviceaccount"
@@ -63,6 +68,26 @@ var table = []struct {
 			Client: g.client, Services: g.caches.services(), Pods: g.caches.pods(), Nodes: g.caches.nodes(),
 			Slices: g.caches.endpointSlices(), Endpoints: g.caches.endpoints(),
 			Events: g.events.For(endpointslice.Component), Clock: g.config.Clock, Logger: g.config.Logger,
+		})
+	}},
+	{"garbage-collector-controller", func(g given) runner {
+		return garbagecollector.New(garbagecollector.Config{Client: g.client, Clock: g.config.Clock, Logger: g.config.Logger})
+	}},
+	{"namespace-controller", func(g given) runner {
+		return namespace.New(namespace.Config{Client: g.client, Namespaces: g.caches.namespaces(), Clock: g.config.Clock, Logger: g.config.Logger})
+	}},
+	{"node-lifecycle-controller", func(g given) runner {
+		return nodelifecycle.New(nodelifecycle.Config{
+			Client: g.client, Nodes: g.caches.nodes(), Leases: g.caches.nodeLeases(), Pods: g.caches.pods(),
+			Events:      g.events.For(nodelifecycle.Component),
+			GracePeriod: g.config.NodeMonitorGracePeriod, StartupGracePeriod: max(g.config.NodeMonitorGracePeriod, time.Minute),
+			Clock: g.config.Clock, Logger: g.config.Logger,
+		})
+	}},
+	{"pod-garbage-collector-controller", func(g given) runner {
+		return podgc.New(podgc.Config{
+			Client: g.client, Pods: g.caches.pods(), Nodes: g.caches.nodes(), NodeIndex: nodelifecycle.ByNode,
+			Clock: g.config.Clock, Logger: g.config.Logger,
 		})
 	}},
 }
