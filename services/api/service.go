@@ -15,6 +15,7 @@ import (
 	"github.com/orrery-io/orrery/services/api/authz"
 	"github.com/orrery-io/orrery/services/api/bootstrap"
 	"github.com/orrery-io/orrery/services/api/endpoint"
+	"github.com/orrery-io/orrery/services/api/nodesession"
 	"github.com/orrery-io/orrery/services/api/registry"
 	"github.com/orrery-io/orrery/services/api/schema"
 	"github.com/orrery-io/orrery/services/api/server"
@@ -35,6 +36,7 @@ type Service struct {
 	hub       *watchcache.Hub
 	endpoints *endpoint.Set
 	rbac      *authz.RBAC
+	nodes     *nodesession.Nodes
 	server    *server.Server
 	ready     chan struct{}
 }
@@ -75,9 +77,10 @@ func (s *Service) assemble() {
 		Roles: s.endpoint(rbac, "roles"), ClusterRoles: s.endpoint(rbac, "clusterroles"),
 		RoleBindings: s.endpoint(rbac, "rolebindings"), ClusterRoleBindings: s.endpoint(rbac, "clusterrolebindings"),
 	}, s.config.Clock)
+	s.nodes = nodesession.New(nodesession.Config{Pods: s.endpoint("", "pods"), Authorizer: s.rbac, Clock: s.config.Clock, Logger: s.log})
 	s.server = server.New(server.Config{
 		Kinds: entries, Endpoint: s.forKind, Answers: s.answers(), Documents: schema.New(entries),
-		TLS: s.config.ServerTLS, Authorizer: s.rbac,
+		Logs: s.nodes.Logs, Register: s.nodes.Register, TLS: s.config.ServerTLS, Authorizer: s.rbac,
 	})
 }
 
@@ -149,6 +152,7 @@ func (s *Service) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	stopStarting()
+	s.nodes.Close()
 	drain, cancel := context.WithTimeout(inner, s.config.DrainTimeout)
 	s.server.Shutdown(drain)
 	cancel()
