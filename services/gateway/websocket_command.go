@@ -171,15 +171,13 @@ func (p *socketClient) run(c *conversation) {
 
 func sendSizes(c *conversation, data []byte) error {
 	sizes := json.NewDecoder(bytes.NewReader(data))
-	for {
-		var size terminalSize
-		if sizes.Decode(&size) != nil {
-			return nil // the end, or not a size: nothing to do
-		}
+	var size terminalSize
+	for sizes.Decode(&size) == nil { // until the end, or what is no size
 		if err := c.send(size.frame()); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func (p *socketClient) write(channel uint32, data []byte) error {

@@ -99,16 +99,20 @@ func (c *child) start(out io.Writer) (*exec.Cmd, error) {
 
 // await waits for the process's end: true when it died by itself, false when it was stopped for good.
 func (c *child) await(cmd *exec.Cmd) bool {
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	var state error
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		state = cmd.Wait()
+	}()
 	defer func() {
 		if err := os.Remove(c.pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 			c.log.Warn("removing the pid file", "error", err)
 		}
 	}()
 	select {
-	case err := <-exited:
-		c.log.Warn("process died", "pid", cmd.Process.Pid, "state", stateOf(err))
+	case <-exited:
+		c.log.Warn("process died", "pid", cmd.Process.Pid, "state", stateOf(state))
 		return true
 	case <-c.stop:
 	}

@@ -44,7 +44,7 @@ func helper() {
 		os.Exit(99)
 	}
 	fmt.Println("hello from", os.Args[1])
-	fmt.Fprintf(c, "%s %d\n", os.Args[1], os.Getpid())
+	say(c, "%s %d\n", os.Args[1], os.Getpid())
 	told := make(chan int)
 	go func() {
 		line, _ := bufio.NewReader(c).ReadString('\n')
@@ -59,11 +59,17 @@ func helper() {
 		case code := <-told:
 			os.Exit(code)
 		case <-terms:
-			fmt.Fprintf(c, "term %s\n", os.Args[1])
+			say(c, "term %s\n", os.Args[1])
 			if os.Getenv("PROCGROUP_HELPER") != "stubborn" {
 				os.Exit(0)
 			}
 		}
+	}
+}
+
+func say(c net.Conn, format string, args ...any) {
+	if _, err := fmt.Fprintf(c, format, args...); err != nil {
+		panic(err)
 	}
 }
 
@@ -154,7 +160,7 @@ func TestSupervisorRestartsWithBackOff(t *testing.T) {
 	}
 	// Delays grow from 1 s to 3 s, each with half of itself as jitter.
 	for _, pause := range []time.Duration{1500 * time.Millisecond, 3 * time.Second, 4500 * time.Millisecond, 4500 * time.Millisecond} {
-		fmt.Fprintln(first, 3)
+		say(first, "3\n")
 		first.line()
 		awaitTimer(clk)
 		clk.Step(pause - time.Millisecond)
