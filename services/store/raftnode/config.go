@@ -96,6 +96,11 @@ func (c *Config) complete() error {
 	if len(c.InitialMembers) == 0 && !c.Join {
 		c.InitialMembers = []Peer{{Name: c.Name, Address: c.AdvertiseAddr}}
 	}
+	if host, _, err := net.SplitHostPort(c.AdvertiseAddr); err != nil {
+		return fmt.Errorf("the store's address for its peers, %q, is not of the form host:port: %w", c.AdvertiseAddr, err)
+	} else if ip := net.ParseIP(host); (ip != nil && ip.IsUnspecified()) && (c.Join || len(c.InitialMembers) > 1) {
+		return fmt.Errorf("other members cannot reach this one at %s: set the address that it advertises to its peers", c.AdvertiseAddr)
+	}
 	self := c.Join
 	for _, p := range c.InitialMembers {
 		self = self || p.Name == c.Name

@@ -53,6 +53,8 @@ func (m *mux) Close() {
 	m.raft.Close()
 	m.grpc.Close()
 	m.done.Wait()
+	m.raft.Close() // what was greeted meanwhile
+	m.grpc.Close()
 }
 
 func (m *mux) accept(ctx context.Context) {
@@ -150,17 +152,37 @@ type queueListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
+
+	mu   sync.Mutex
+	open map[*trackedConn]struct{}
+}
+
+// trackedConn is a connection that ends with its listener: neither protocol's library closes all it has accepted.
+type trackedConn struct {
+	net.Conn
+	of *queueListener
+}
+
+func (c *trackedConn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
 }
 
 func newQueueListener(addr net.Addr) *queueListener {
-	return &queueListener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
+	return &queueListener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{}), open: map[*trackedConn]struct{}{}}
 }
 
 func (q *queueListener) put(c net.Conn) {
+	t := &trackedConn{Conn: c, of: q}
+	q.mu.Lock()
+	q.open[t] = struct{}{}
+	q.mu.Unlock()
 	select {
-	case q.conns <- c:
+	case q.conns <- t:
 	case <-q.closed:
-		c.Close()
+		t.Close()
 	}
 }
 
@@ -177,6 +199,12 @@ func (q *queueListener) Addr() net.Addr { return q.addr }
 
 func (q *queueListener) Close() error {
 	q.once.Do(func() { close(q.closed) })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for c := range q.open {
+		c.Conn.Close()
+	}
+	clear(q.open)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/x509"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -15,6 +16,7 @@ import (
 // Groups and names whose certificates open the store; see AllowedClient.
 const (
 	ClientsGroup     = "system:orrery:store-clients"
+	MembersGroup     = "system:orrery:stores"
 	MastersGroup     = "system:masters"
 	MemberNamePrefix = "orrery-store"
 )
@@ -23,17 +25,13 @@ const (
 // their certificates, operators, and the store's own members. The store holds every secret of the cluster, so being known
 // to the certificate authority is not enough.
 func AllowedClient(cert *x509.Certificate) bool {
-	for _, o := range cert.Subject.Organization {
-		if o == ClientsGroup || o == MastersGroup {
-			return true
-		}
-	}
-	return AllowedPeer(cert)
+	in := cert.Subject.Organization
+	return slices.Contains(in, ClientsGroup) || slices.Contains(in, MastersGroup) || AllowedPeer(cert)
 }
 
 // AllowedPeer is who may be a member when nothing else is configured.
 func AllowedPeer(cert *x509.Certificate) bool {
-	return strings.HasPrefix(cert.Subject.CommonName, MemberNamePrefix)
+	return slices.Contains(cert.Subject.Organization, MembersGroup) || strings.HasPrefix(cert.Subject.CommonName, MemberNamePrefix)
 }
 
 // Authorize refuses calls by clients that allowed does not accept. The health service is open to everyone who got
