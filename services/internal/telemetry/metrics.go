@@ -34,6 +34,9 @@ func Register[C prometheus.Collector](c C) C {
 	panic("telemetry: " + err.Error())
 }
 
+// Registerer takes metrics of the process, for libraries that register their own.
+func Registerer() prometheus.Registerer { return registry }
+
 // Gatherer collects all metrics of the process.
 func Gatherer() prometheus.Gatherer { return registry }
 

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/orrery-io/orrery/services/internal/pki"
+)
+
+// part is one service of a cluster with the flags that it is started with, in this process or in its own.
+type part struct {
+	// name is the service's, or for one of several nodes "node-2": that of its log and pid file.
+	name    string
+	service string
+	args    []string
+}
+
+// plan lists the parts of a cluster in the order in which they start.
+func (o *upOptions) plan(p ports, runtime string) []part {
+	pkiDir := filepath.Join(o.dataDir, "pki")
+	withPKI := func(args ...string) []string { return append(args, "--pki-dir", pkiDir) }
+	client := func(args ...string) []string { return append(withPKI(args...), "--api", p.API) }
+	parts := []part{
+		{"store", "store", withPKI("--data-dir", filepath.Join(o.dataDir, "store"), "--listen", p.Store, "--raft-listen", p.Raft)},
+		{"api", "api", withPKI("--listen", p.API, "--store", p.Store)},
+		{"gateway", "gateway", client("--listen", p.Gateway)},
+		// One process of each for a data folder: a name that outlives the process lets it take its own lease up again at once.
+		{"controllers", "controllers", client("--identity", "controllers-"+o.identity())},
+		{"scheduler", "scheduler", client("--identity", "scheduler-"+o.identity())},
+	}
+	for i, name := range o.nodeNames() {
+		args := client("--name", name, "--data-dir", filepath.Join(o.dataDir, "nodes", name), "--runtime", runtime, "--pod-cidr", podCIDR(i))
+		for _, m := range o.registryMirrors {
+			args = append(args, "--registry-mirror", m)
+		}
+		partName := "node"
+		if i > 0 {
+			partName = "node-" + strconv.Itoa(i+1)
+		}
+		parts = append(parts, part{partName, "node", args})
+	}
+	return parts
+}
+
+// nodeNames are node-1, node-2 and so on.
+func (o *upOptions) nodeNames() []string {
+	names := make([]string, o.nodes)
+	for i := range names {
+		names[i] = "node-" + strconv.Itoa(i+1)
+	}
+	return names
+}
+
+// identity tells the clusters of one machine apart.
+func (o *upOptions) identity() string {
+	return strings.Trim(strings.ReplaceAll(o.dataDir, "/", "-"), "-")
+}
+
+// podCIDR is the range of the i-th node's pods: 10.244.0.0/24, 10.244.1.0/24 and so on, 254 pods each.
+func podCIDR(i int) string { return fmt.Sprintf("10.%d.%d.0/24", 244+i/256, i%256) }
+
+// pkiOptions are what the cluster's certificates have to cover.
+func (o *upOptions) pkiOptions() pki.Options {
+	options := pki.Options{Nodes: o.nodeNames()}
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil || host == "" {
+		return options
+	}
+	if ip := net.ParseIP(host); ip == nil {
+		options.Hosts = []string{host}
+	} else if !ip.IsUnspecified() {
+		options.IPs = []net.IP{ip}
+	}
+	return options
+}

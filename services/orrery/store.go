@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/orrery-io/orrery/services/internal/pki"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
+	"github.com/orrery-io/orrery/services/store"
+)
+
+type storeOptions struct {
+	identityOptions
+	name, dataDir, listen, advertise, raftListen, raftAdvertise string
+	members                                                     []string
+	join                                                        bool
+	quota                                                       int64
+	retention                                                   time.Duration
+}
+
+func (o *storeOptions) bind(flags *pflag.FlagSet) {
+	o.identityOptions.bind(flags)
+	flags.StringVar(&o.name, "name", store.DefaultName, "name of this member, unique in the cluster and for good")
+	flags.StringVar(&o.dataDir, "data-dir", "/var/lib/orrery/store", "folder for log and snapshots")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:2379", "host:port to serve clients on")
+	flags.StringVar(&o.advertise, "advertise", "", "host:port by which clients reach this member; --listen when empty")
+	flags.StringVar(&o.raftListen, "raft-listen", "127.0.0.1:2380", "host:port to serve the other members on")
+	flags.StringVar(&o.raftAdvertise, "raft-advertise", "", "host:port by which the other members reach this one; --raft-listen when empty")
+	flags.StringSliceVar(&o.members, "initial-member", nil, "member of a new cluster as NAME=HOST:PORT with its Raft port, this one among them; none means this one alone")
+	flags.BoolVar(&o.join, "join", false, "wait to be added to an existing cluster")
+	flags.Int64Var(&o.quota, "quota-bytes", 0, "bound on the size of the data; 0 means 4 GiB")
+	flags.DurationVar(&o.retention, "retention", 0, "how long history is kept; 0 means 5 minutes")
+}
+
+func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
+	layout := o.layout()
+	server, err := layout.ServerTLS(pki.Store)
+	if err != nil {
+		return nil, err
+	}
+	client, err := layout.ClientTLS(pki.Store, "localhost")
+	if err != nil {
+		return nil, err
+	}
+	var members []store.Member
+	for _, m := range o.members {
+		name, address, ok := strings.Cut(m, "=")
+		if !ok {
+			return nil, fmt.Errorf("--initial-member %q: want NAME=HOST:PORT", m)
+		}
+		members = append(members, store.Member{Name: name, RaftAddr: address})
+	}
+	return store.New(store.Config{
+		Name: o.name, DataDir: o.dataDir, ListenAddr: o.listen, AdvertiseAddr: o.advertise, RaftAddr: o.raftListen, RaftAdvertiseAddr: o.raftAdvertise,
+		InitialMembers: members, Join: o.join, TLS: &store.TLS{Server: server, Client: client},
+		QuotaBytes: o.quota, Retention: o.retention, Logger: logger, Metrics: telemetry.Registerer(),
+	})
+}
