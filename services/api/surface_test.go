@@ -78,11 +78,6 @@ func TestReviews(t *testing.T) {
 	}
 
 	admin := h.rest(pki.Admin)
-	watch, err := h.client(pki.Admin).RoleBindings("default").Watch(h.ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Close()
 	admin.must("Create", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", "application/json",
 		`{"metadata":{"name":"dev"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"dev"}]}`)
 	for !can(ann, list) {
