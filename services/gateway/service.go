@@ -54,7 +54,7 @@ func New(config Config) (*Service, error) {
 	}
 	s := &Service{
 		config:   config,
-		log:      config.Logger.With("service", "gateway"),
+		log:      config.Logger,
 		clock:    config.Clock,
 		listener: config.Listener,
 		pool:     pool,

@@ -38,7 +38,7 @@ const (
 //
 // RestService answers HTTP requests for /api, /apis, /openapi, /version and their trees.
 //
-// Request metadata (set by the gateway): "accept", "content-type", "user-agent", "authorization", "traceparent" and, for a
+// Request metadata (set by the gateway): "accept", "x-content-type", "x-user-agent", "authorization", "traceparent" and, for a
 // client certificate verified by the gateway, "x-remote-user", "x-remote-group" (repeated), "x-remote-uid".
 // Response header metadata: "x-http-code" (status code when not 200), "warning" (RFC 9110 Warning values, repeated),
 // "x-http-header-<name>" for any other response header.
@@ -142,7 +142,7 @@ func (c *restServiceClient) Delete(ctx context.Context, in *RestRequest, opts ..
 //
 // RestService answers HTTP requests for /api, /apis, /openapi, /version and their trees.
 //
-// Request metadata (set by the gateway): "accept", "content-type", "user-agent", "authorization", "traceparent" and, for a
+// Request metadata (set by the gateway): "accept", "x-content-type", "x-user-agent", "authorization", "traceparent" and, for a
 // client certificate verified by the gateway, "x-remote-user", "x-remote-group" (repeated), "x-remote-uid".
 // Response header metadata: "x-http-code" (status code when not 200), "warning" (RFC 9110 Warning values, repeated),
 // "x-http-header-<name>" for any other response header.
