@@ -35,8 +35,8 @@ func newAPI(t testing.TB) *api {
 	t.Helper()
 	a := &api{t: t, kv: memory.New(memory.Options{}), clock: clocktesting.NewFakeClock(start)}
 	all := registry.All()
-	a.hub = watchcache.NewHub(a.kv, endpoint.CacheTypes(all), watchcache.Options{Clock: a.clock})
 	store := storage.New(a.kv, a.clock)
+	a.hub = watchcache.NewHub(a.kv, endpoint.CacheTypes(all), watchcache.Options{Clock: a.clock, Handover: store.Handover()})
 	chain := admission.NewChain(admission.NewNamespaceLifecycle(endpoint.Namespaces(a.hub, store)))
 	a.set = endpoint.NewSet(all, a.hub, store, chain, a.clock)
 	ctx, cancel := context.WithCancel(context.Background())

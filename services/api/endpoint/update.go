@@ -48,15 +48,20 @@ func (e *Endpoint) Update(ctx context.Context, namespace, name, subresource stri
 	if e.kind.Default != nil {
 		e.kind.Default(obj)
 	}
-	// A condition on the version settles it after one try, so obj need not survive. Without one it may be needed again.
-	again := unversioned(obj)
+	// A condition on the version is settled by the first attempt that meets it, so that obj serves for one; without a
+	// condition each attempt needs its own.
+	again, version, spent := unversioned(obj), obj.GetResourceVersion(), false
 	return e.write(ctx, change{
 		namespace: namespace, name: name, subresource: subresource, dryRun: len(options.DryRun) > 0,
 		create: e.kind.AllowCreateOnUpdate && subresource == "", unconditional: e.kind.AllowUnconditionalUpdate,
-		make: func(context.Context, *object.Entry) (object.Object, error) {
-			if again {
+		make: func(_ context.Context, old *object.Entry) (object.Object, error) {
+			switch {
+			case again:
 				return deepCopy(obj), nil
+			case spent:
+				return nil, e.conflict(name, modifiedMeanwhile)
 			}
+			spent = old == nil || old.Object.GetResourceVersion() == version
 			return obj, nil
 		},
 	})

@@ -1,8 +1,11 @@
 package endpoint_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -395,5 +398,31 @@ func TestDeleteCollection(t *testing.T) {
 	left, err := a.of("configmaps").List(a.ctx, "default", metav1.ListOptions{})
 	if err != nil || len(left.Entries) != 1 || left.Entries[0].Object.GetName() != "b" {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// Of many updates of one version, one wins.
+func TestUpdatesOfOneVersionRace(t *testing.T) {
+	a := newAPI(t)
+	for round := range 20 {
+		first := a.create("configmaps", "default", newConfigMap(fmt.Sprint("x", round)))
+		var won atomic.Int32
+		var group sync.WaitGroup
+		for i := range 8 {
+			group.Go(func() {
+				change := first.Object.DeepCopyObject().(*corev1.ConfigMap)
+				change.Data["k"] = fmt.Sprint("by ", i/2) // some write the same
+				switch _, _, err := a.of("configmaps").Update(a.ctx, "default", change.Name, "", change, metav1.UpdateOptions{}); {
+				case err == nil:
+					won.Add(1)
+				case !apierrors.IsConflict(err):
+					t.Errorf("update %d: %v", i, err)
+				}
+			})
+		}
+		group.Wait()
+		if won.Load() != 1 {
+			t.Fatalf("%d updates of one version succeeded", won.Load())
+		}
 	}
 }

@@ -19,14 +19,18 @@ var (
 
 // Store is the objects in the store. It is safe for concurrent use.
 type Store struct {
-	kv     kv.KV
-	leases *leases
+	kv       kv.KV
+	leases   *leases
+	handover Handover
 }
 
 // New is a Store over a client of the store service; clock counts the time of objects that expire.
 func New(client kv.KV, c clock.PassiveClock) *Store {
 	return &Store{kv: client, leases: &leases{kv: client, clock: c}}
 }
+
+// Handover is where the watch cache of the same process finds what is written here.
+func (s *Store) Handover() *Handover { return &s.handover }
 
 // KV is the client underneath.
 func (s *Store) KV() kv.KV { return s.kv }
@@ -58,17 +62,21 @@ func (s *Store) Create(ctx context.Context, c *Codec, key string, obj object.Obj
 	if put.Lease, err = s.leases.get(ctx, ttlSeconds); err != nil {
 		return nil, err
 	}
+	w := &written{codec: c, key: key, obj: obj, value: value, stored: stored, trace: kv.TraceParent(ctx)}
+	s.handover.announce(w)
 	resp, err := s.kv.Txn(ctx, kv.TxnRequest{
 		Compare: []kv.Compare{{Key: put.Key, Target: kv.CompareVersion, Result: kv.Equal, Number: 0}},
 		Then:    []kv.Op{{Put: &put}},
 	})
-	if err != nil {
+	switch {
+	case err != nil:
+		s.handover.withdraw(w)
 		return nil, fmt.Errorf("creating %s: %w", key, err)
-	}
-	if !resp.Succeeded {
+	case !resp.Succeeded:
+		s.handover.withdraw(w)
 		return nil, ErrExists
 	}
-	return c.Entry(key, resp.Revision, obj, stored), nil
+	return s.handover.done(w, resp.Revision), nil
 }
 
 // Rehearse makes the entry that a write of obj over cur would make, without writing: a dry run. cur is nil for a create.

@@ -35,7 +35,7 @@ type Result struct {
 // version is still the newest; else decide is asked again with the newer one. cached, when not nil, is a version
 // that may be out of date: it saves the first read, and neither an error nor "nothing changed" is believed before the version has been
 // compared with the store's. decide must not change what it is shown, and must make a new object each time or be sure
-// to refuse the second time.
+// to refuse the second time: an object that was part of an attempt belongs to the Store.
 //
 // When nothing changed, nothing is written and the present version is returned.
 func (s *Store) Update(ctx context.Context, c *Codec, key string, cached *object.Entry, decide func(cur *object.Entry) (Change, error)) (Result, error) {
@@ -91,17 +91,34 @@ func (s *Store) Update(ctx context.Context, c *Codec, key string, cached *object
 			}
 			return Result{Entry: cur}, nil
 		}
+		r := Result{Created: cur == nil && !change.Delete, Deleted: change.Delete}
 		if change.DryRun {
-			return s.outcome(c, key, cur, change, stored, revisionOf(cur)), nil
+			if change.Object == nil {
+				r.Entry = cur
+			} else {
+				r.Entry = c.Entry(key, revisionOf(cur), change.Object, stored)
+			}
+			return r, nil
+		}
+		w := &written{codec: c, key: key, obj: change.Object, value: value, stored: stored, trace: kv.TraceParent(ctx)}
+		if !change.Delete {
+			s.handover.announce(w)
 		}
 		revision, newer, err := s.swap(ctx, c, key, cur, change, value)
-		if err != nil {
-			return Result{}, err
+		if revision == 0 {
+			s.handover.withdraw(w)
+			if err != nil {
+				return Result{}, err
+			}
+			cur, fresh = newer, true
+			continue
 		}
-		if revision != 0 {
-			return s.outcome(c, key, cur, change, stored, revision), nil
+		if change.Object == nil {
+			r.Entry = cur.At(revision)
+		} else {
+			r.Entry = s.handover.done(w, revision)
 		}
-		cur, fresh = newer, true
+		return r, nil
 	}
 }
 
@@ -119,16 +136,6 @@ func revisionOf(e *object.Entry) int64 {
 		return 0
 	}
 	return e.Revision
-}
-
-func (s *Store) outcome(c *Codec, key string, cur *object.Entry, change Change, stored []byte, revision int64) Result {
-	r := Result{Created: cur == nil && !change.Delete, Deleted: change.Delete}
-	if change.Object == nil {
-		r.Entry = cur.At(revision)
-	} else {
-		r.Entry = c.Entry(key, revision, change.Object, stored)
-	}
-	return r
 }
 
 // swap writes the change if cur is still the newest version, and returns the write's revision; else revision is 0 and

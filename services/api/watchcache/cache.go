@@ -104,7 +104,12 @@ func (c *Cache) reuse(item *kv.KeyValue) *object.Entry {
 func (c *Cache) receive(e *kv.Event) {
 	ch := change{key: string(e.KV.Key), revision: e.KV.ModRevision, trace: e.KV.TraceParent}
 	if e.Type == kv.EventPut {
-		ch.entry = c.decode(&e.KV)
+		if o := c.hub.opts.Handover; o != nil {
+			ch.entry = o.Take(e.KV.Key, e.KV.ModRevision, e.KV.Value)
+		}
+		if ch.entry == nil {
+			ch.entry = c.decode(&e.KV)
+		}
 	}
 	c.incoming = append(c.incoming, ch)
 }

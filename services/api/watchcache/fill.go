@@ -84,6 +84,9 @@ func (h *Hub) fillAt(ctx context.Context, revision int64) error {
 		key = append([]byte(nil), resp.KVs[len(resp.KVs)-1].Key...)
 		key = append(key, 0)
 	}
+	if o := h.opts.Handover; o != nil {
+		o.Clear() // their events may not come
+	}
 	for c, tree := range trees {
 		c.reset(tree, revision)
 	}

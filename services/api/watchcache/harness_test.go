@@ -58,6 +58,7 @@ func newWorld(t testing.TB, o watchcache.Options) *world {
 func over(t testing.TB, store kv.KV, o watchcache.Options) *world {
 	t.Helper()
 	w := &world{TB: t, kv: store, store: storage.New(store, clock.RealClock{})}
+	o.Handover = w.store.Handover()
 	w.clock, _ = o.Clock.(*clocktesting.FakeClock)
 	o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	w.hub = watchcache.NewHub(store, types, o)

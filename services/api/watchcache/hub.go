@@ -42,6 +42,8 @@ type Options struct {
 	Rewind int64
 	// BookmarkEvery is the time between a watcher's bookmarks; default one minute.
 	BookmarkEvery time.Duration
+	// Handover, when not nil, is that of the Store through which this process writes: its objects need not be decoded.
+	Handover *storage.Handover
 	// PendingMax is how many events a keeping-up watcher may leave unread before it is parked; default 128.
 	PendingMax int
 }
@@ -116,6 +118,10 @@ func (h *Hub) Revision() int64 { return h.revision.Load() }
 func (h *Hub) Run(ctx context.Context) error {
 	defer h.newest.wait()
 	defer close(h.stopped)
+	if o := h.opts.Handover; o != nil {
+		o.Start()
+		defer o.Stop()
+	}
 	const slowest = 5 * time.Second
 	backoff := 20 * time.Millisecond
 	filled := false

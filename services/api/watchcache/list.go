@@ -188,7 +188,7 @@ func (c *Cache) page(objects *tree, f *compiled, revision int64, start string, l
 		switch {
 		case full && plain:
 			more++
-		case !f.matches(e):
+		case !plain && !f.matches(e):
 		case full:
 			more++
 			return false
