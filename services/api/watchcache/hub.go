@@ -1,12 +1,12 @@
 package watchcache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -122,7 +122,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		o.Start()
 		defer o.Stop()
 	}
-	const slowest = 5 * time.Second
+	const slowest = 500 * time.Millisecond // readers wait three seconds for what they miss
 	backoff := 20 * time.Millisecond
 	filled := false
 	for {
@@ -199,15 +199,15 @@ func (h *Hub) lost(err error) error {
 // find is the cache that a key belongs to: that of its first folder below the root, or of its first two (a custom resource's group and
 // plural); nil when the key is of no known type.
 func (h *Hub) find(key []byte) *Cache {
-	rest := string(key[min(len(key), len(storage.Root)):])
-	first := strings.IndexByte(rest, '/')
+	rest := key[min(len(key), len(storage.Root)):]
+	first := bytes.IndexByte(rest, '/')
 	if first < 0 {
 		return nil
 	}
 	if c := h.caches[string(key[:len(storage.Root)+first+1])]; c != nil {
 		return c
 	}
-	second := strings.IndexByte(rest[first+1:], '/')
+	second := bytes.IndexByte(rest[first+1:], '/')
 	if second < 0 {
 		return nil
 	}
