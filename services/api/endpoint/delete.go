@@ -186,7 +186,7 @@ func (e *Endpoint) garbageFinalizers(obj object.Object, options *metav1.DeleteOp
 
 // propagation is the policy: what the request says, else what a finalizer says, else the kind's default.
 func (e *Endpoint) propagation(finalizers []string, options *metav1.DeleteOptions) metav1.DeletionPropagation {
-	//nolint:staticcheck // orphanDependents is what old clients send.
+	//lint:ignore SA1019 orphanDependents is what old clients send
 	if o := options.OrphanDependents; o != nil {
 		if *o {
 			return metav1.DeletePropagationOrphan

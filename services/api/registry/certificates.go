@@ -18,7 +18,8 @@ func certificateKinds(o Options) []*Kind {
 	const group = "certificates.k8s.io"
 	return []*Kind{
 		entry[*certificatesv1.CertificateSigningRequestList](group, "v1", "certificatesigningrequests", rules[*certificatesv1.CertificateSigningRequest]{
-			Validate: validation.SigningRequest,
+			StatusKeepsMetadata: true,
+			Validate:            validation.SigningRequest,
 			PrepareCreate: func(ctx context.Context, r *certificatesv1.CertificateSigningRequest) {
 				r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
 				user, ok := authn.UserFrom(ctx)
