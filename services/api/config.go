@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -26,6 +27,9 @@ type Config struct {
 	// ServerTLS is the server's side of mutual TLS: callers are who their certificates say. nil serves plaintext to anybody
 	// as anonymous, which only tests do.
 	ServerTLS *tls.Config
+
+	// ServiceAddresses is the range of services' cluster addresses; the zero Prefix is 10.96.0.0/16.
+	ServiceAddresses netip.Prefix
 
 	// DrainTimeout caps how long running requests are waited for after Run's context ended; 0 means 10 s.
 	DrainTimeout time.Duration

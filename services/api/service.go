@@ -17,6 +17,7 @@ import (
 	"github.com/orrery-io/orrery/services/api/endpoint"
 	"github.com/orrery-io/orrery/services/api/nodesession"
 	"github.com/orrery-io/orrery/services/api/registry"
+	"github.com/orrery-io/orrery/services/api/registry/allocation"
 	"github.com/orrery-io/orrery/services/api/schema"
 	"github.com/orrery-io/orrery/services/api/server"
 	"github.com/orrery-io/orrery/services/api/storage"
@@ -62,14 +63,18 @@ func New(config Config) (*Service, error) {
 		}
 		s.kv, s.closeKV = c, c.Close
 	}
-	s.assemble()
+	claims, err := allocation.New(allocation.Config{KV: s.kv, Addresses: config.ServiceAddresses, Clock: config.Clock, Log: s.log})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("api: %w", err), s.Close())
+	}
+	s.assemble(claims)
 	return s, nil
 }
 
-func (s *Service) assemble() {
-	entries := registry.NewAll(registry.Options{Clock: s.config.Clock})
+func (s *Service) assemble(claims *allocation.Services) {
+	entries := registry.NewAll(registry.Options{Clock: s.config.Clock, Services: claims})
 	s.store = storage.New(s.kv, s.config.Clock)
-	s.hub = watchcache.NewHub(s.kv, endpoint.CacheTypes(entries), watchcache.Options{Clock: s.config.Clock, Log: s.log})
+	s.hub = watchcache.NewHub(s.kv, endpoint.CacheTypes(entries), watchcache.Options{Clock: s.config.Clock, Log: s.log, Handover: s.store.Handover()})
 	admit := admission.NewChain(admission.NewNamespaceLifecycle(endpoint.Namespaces(s.hub, s.store)))
 	s.endpoints = endpoint.NewSet(entries, s.hub, s.store, admit, s.config.Clock)
 	const rbac = "rbac.authorization.k8s.io"
