@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -53,7 +55,16 @@ func Dial(config Config) (client *Client, close func() error, err error) {
 	endpoints := manual.NewBuilderWithScheme("orrery-api")
 	state := resolver.State{}
 	for _, a := range config.Addresses {
-		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a}}})
+		address := resolver.Address{Addr: a}
+		if config.TLS != nil && config.TLS.ServerName == "" {
+			// Each instance is known by the host it was named by.
+			host, _, err := net.SplitHostPort(a)
+			if err != nil {
+				return nil, nil, fmt.Errorf("apiclient: the api's address %q is not host:port: %w", a, err)
+			}
+			address.ServerName = host
+		}
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{address}})
 	}
 	endpoints.InitialState(state)
 	if config.Service == "" {
@@ -64,6 +75,10 @@ func Dial(config Config) (client *Client, close func() error, err error) {
 		grpc.WithTransportCredentials(creds),
 		grpc.WithUserAgent(config.UserAgent),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"round_robin":{}}]}`),
+		// An instance that comes back is found at once: gRPC's own back-off goes up to minutes.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}, MinConnectTimeout: 5 * time.Second,
+		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(4<<20),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
