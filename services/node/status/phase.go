@@ -6,12 +6,15 @@ import (
 
 // phase sums up the containers' statuses.
 func phase(pod *corev1.Pod, status *corev1.PodStatus, terminal bool) corev1.PodPhase {
-	pendingInit, failedInit := 0, 0
+	pendingInit, failedInit, sidecars := 0, 0, 0
 	for i := range pod.Spec.InitContainers {
 		s := &status.InitContainerStatuses[i]
 		if IsSidecar(&pod.Spec.InitContainers[i]) {
 			if s.State.Running == nil && s.State.Terminated == nil && s.LastTerminationState.Terminated == nil {
 				pendingInit++
+			}
+			if s.State.Running != nil {
+				sidecars++
 			}
 			continue
 		}
@@ -56,7 +59,7 @@ func phase(pod *corev1.Pod, status *corev1.PodStatus, terminal bool) corev1.PodP
 		return corev1.PodFailed
 	case pendingInit > 0 || failedInit > 0 || waiting > 0:
 		return corev1.PodPending
-	case running > 0:
+	case running > 0 || sidecars > 0 && stopped > 0:
 		return corev1.PodRunning
 	case stopped == 0:
 		return corev1.PodPending
