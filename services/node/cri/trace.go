@@ -3,14 +3,16 @@ package cri
 import (
 	"context"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 )
 
-var tracer = otel.Tracer("github.com/orrery-io/orrery/services/node/cri")
+// tracer is asked for anew by each span: what it is follows from what the process set up after this package was loaded.
+func tracer() trace.Tracer { return telemetry.Tracer("node") }
 
 type attributesKey struct{}
 
@@ -31,7 +33,7 @@ func start(ctx context.Context, call string, attributes ...attribute.KeyValue) (
 	if named, ok := ctx.Value(attributesKey{}).([]attribute.KeyValue); ok {
 		attributes = append(attributes, named...)
 	}
-	ctx, span := tracer.Start(ctx, "CRI "+call, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+	ctx, span := tracer().Start(ctx, "CRI "+call, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
 	return ctx, func(err error) {
 		if err != nil {
 			span.RecordError(err)

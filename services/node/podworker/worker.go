@@ -6,19 +6,20 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/node/cri"
 	"github.com/orrery-io/orrery/services/node/podstate"
 	"github.com/orrery-io/orrery/services/node/status"
 )
 
-var tracer = otel.Tracer("github.com/orrery-io/orrery/services/node/podworker")
+// tracer is asked for anew by each span: what it is follows from what the process set up after this package was loaded.
+func tracer() trace.Tracer { return telemetry.Tracer("node") }
 
 const (
 	// runtimeRetry is the pause after the runtime did not answer.
@@ -222,7 +223,7 @@ func (w *worker) trace(ctx context.Context, pod *corev1.Pod, causes []trace.Span
 			options = append(options, trace.WithLinks(trace.Link{SpanContext: other}))
 		}
 	}
-	ctx, span := tracer.Start(trace.ContextWithRemoteSpanContext(ctx, w.cause), "node sync pod", options...)
+	ctx, span := tracer().Start(trace.ContextWithRemoteSpanContext(ctx, w.cause), "node sync pod", options...)
 	return ctx, func() { span.End() }
 }
 

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -23,11 +22,13 @@ import (
 
 	nodev1 "github.com/orrery-io/orrery/gen/go/orrery/node/v1"
 	"github.com/orrery-io/orrery/services/internal/apiclient"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/node/cri"
 	"github.com/orrery-io/orrery/services/node/podstate"
 )
 
-var tracer = otel.Tracer("github.com/orrery-io/orrery/services/node/session")
+// tracer is asked for anew by each span: what it is follows from what the process set up after this package was loaded.
+func tracer() trace.Tracer { return telemetry.Tracer("node") }
 
 // Back-off between attempts to open a session.
 const (
@@ -179,7 +180,7 @@ func (s *session) open(ctx context.Context, open *nodev1.OpenStream, send func(*
 		s.mu.Unlock()
 	}()
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": open.GetTraceParent()})
-	ctx, span := tracer.Start(ctx, "node serve "+kindOf(open), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+	ctx, span := tracer().Start(ctx, "node serve "+kindOf(open), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 		attribute.String("k8s.namespace.name", open.GetNamespace()), attribute.String("k8s.pod.name", open.GetPodName()), attribute.String("k8s.container.name", open.GetContainer())))
 	defer span.End()
 	var err error
