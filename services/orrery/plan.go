@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/orrery-io/orrery/services/internal/pki"
+	"github.com/orrery-io/orrery/services/node"
 )
 
 // part is one service of a cluster with the flags that it is started with, in this process or in its own.
@@ -31,8 +32,13 @@ func (o *upOptions) plan(p ports, runtime string) []part {
 		{"controllers", "controllers", client("--identity", "controllers-"+o.identity())},
 		{"scheduler", "scheduler", client("--identity", "scheduler-"+o.identity())},
 	}
-	for i, name := range o.nodeNames() {
-		args := client("--name", name, "--data-dir", filepath.Join(o.dataDir, "nodes", name), "--runtime", runtime, "--pod-cidr", podCIDR(i))
+	if runtime == node.RuntimeSimulated {
+		return append(parts, part{"node", "node", client("--name", "node", "--simulate", strconv.Itoa(o.nodes))})
+	}
+	for i, name := range o.nodeNames(runtime) {
+		args := client("--name", name, "--data-dir", filepath.Join(o.dataDir, "nodes", name), "--runtime", runtime, "--pod-cidr", podCIDR(i),
+			// What this cluster started ends with it.
+			"--keep-pods=false")
 		for _, m := range o.registryMirrors {
 			args = append(args, "--registry-mirror", m)
 		}
@@ -45,11 +51,15 @@ func (o *upOptions) plan(p ports, runtime string) []part {
 	return parts
 }
 
-// nodeNames are node-1, node-2 and so on.
-func (o *upOptions) nodeNames() []string {
+// nodeNames are node-1, node-2 and so on; simulated ones, which one process runs together, count from 0.
+func (o *upOptions) nodeNames(runtime string) []string {
+	first := 1
+	if runtime == node.RuntimeSimulated {
+		first = 0
+	}
 	names := make([]string, o.nodes)
 	for i := range names {
-		names[i] = "node-" + strconv.Itoa(i+1)
+		names[i] = "node-" + strconv.Itoa(first+i)
 	}
 	return names
 }
@@ -63,8 +73,11 @@ func (o *upOptions) identity() string {
 func podCIDR(i int) string { return fmt.Sprintf("10.%d.%d.0/24", 244+i/256, i%256) }
 
 // pkiOptions are what the cluster's certificates have to cover.
-func (o *upOptions) pkiOptions() pki.Options {
-	options := pki.Options{Nodes: o.nodeNames()}
+func (o *upOptions) pkiOptions(runtime string) pki.Options {
+	var options pki.Options
+	if runtime != node.RuntimeSimulated {
+		options.Nodes = o.nodeNames(runtime)
+	}
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil || host == "" {
 		return options

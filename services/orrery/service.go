@@ -42,6 +42,7 @@ var services = []service{
 	{"api", "The front door: authentication, authorization, validation, watches, over the store", func() options { return &apiOptions{} }},
 	{"gateway", "HTTP and JSON in, gRPC out: what kubectl talks to", func() options { return &gatewayOptions{} }},
 	{"scheduler", "Finds a node for each pod", func() options { return &schedulerOptions{} }},
+	{"node", "The agent of one machine: runs its pods", func() options { return &nodeOptions{} }},
 	{"controllers", "The loops that make the cluster what it is told to be", func() options { return &controllersOptions{} }},
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/internal/config"
 	"github.com/orrery-io/orrery/services/internal/pki"
+	"github.com/orrery-io/orrery/services/node"
 )
 
 // upOptions are the flags of `orrery up`.
@@ -84,7 +84,7 @@ func (o *upOptions) up(ctx context.Context, logger *slog.Logger, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	layout, err := pki.Ensure(filepath.Join(o.dataDir, "pki"), o.pkiOptions())
+	layout, err := pki.Ensure(filepath.Join(o.dataDir, "pki"), o.pkiOptions(runtime))
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (o *upOptions) up(ctx context.Context, logger *slog.Logger, out io.Writer) 
 	life, end := context.WithCancelCause(ctx)
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := waitForNodes(starting, layout, p.API, o.nodeNames(), begun); err != nil {
+		if err := waitForNodes(starting, layout, p.API, o.nodeNames(runtime), begun); err != nil {
 			end(o.explain(err))
 			return
 		}
@@ -130,24 +130,20 @@ func (o *upOptions) explain(err error) error {
 
 // chooseRuntime resolves auto and checks what was asked for.
 func chooseRuntime(asked string, out io.Writer) (string, error) {
-	_, lookErr := exec.LookPath("containerd")
+	auto, reason := node.AutoRuntime()
 	switch asked {
-	case "simulated":
+	case node.RuntimeSimulated:
 		return asked, nil
-	case "containerd":
-		if os.Geteuid() != 0 {
-			return "", fmt.Errorf("--runtime containerd needs root; --runtime simulated does not")
-		}
-		if lookErr != nil {
-			return "", fmt.Errorf("--runtime containerd: %w: install the package containerd (make deps), or use --runtime simulated", lookErr)
+	case node.RuntimeContainerd:
+		if reason != "" {
+			return "", fmt.Errorf("--runtime containerd: %s; --runtime simulated needs nothing", reason)
 		}
 		return asked, nil
-	case "auto":
-		if os.Geteuid() == 0 && lookErr == nil {
-			return "containerd", nil
+	case node.RuntimeAuto:
+		if reason != "" {
+			fmt.Fprintf(out, "simulated containers are used: %s\n", reason)
 		}
-		fmt.Fprintln(out, "simulated containers are used: real ones need root and containerd")
-		return "simulated", nil
+		return auto, nil
 	}
 	return "", fmt.Errorf("--runtime %q: want auto, containerd or simulated", asked)
 }
