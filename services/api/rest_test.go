@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"io"
 	"strings"
@@ -216,15 +217,30 @@ func (r *rest) frames(path string) (next func() (*frame, error), stop func()) {
 	if err != nil || len(first.Parts) != 0 || first.ContentType == "" {
 		r.h.t.Fatalf("first piece %v, %v", first, err)
 	}
+	var buffer []byte
 	return func() (*frame, error) {
-		b, err := recv()
-		if err != nil {
-			if err == io.EOF {
-				return &frame{}, nil
+		// A piece may hold several events: JSON's end with a newline, protobuf's are as long as their first four bytes say.
+		for {
+			n := 0
+			if first.ContentType == "application/json" {
+				n = bytes.IndexByte(buffer, '\n') + 1
+			} else if len(buffer) >= 4 {
+				n = 4 + int(binary.BigEndian.Uint32(buffer))
 			}
-			return nil, err
+			if n > 0 && n <= len(buffer) {
+				f := &frame{buffer[:n]}
+				buffer = buffer[n:]
+				return f, nil
+			}
+			b, err := recv()
+			if err != nil {
+				if err == io.EOF {
+					return &frame{}, nil
+				}
+				return nil, err
+			}
+			buffer = append(buffer, bytes.Join(b.Parts, nil)...)
 		}
-		return &frame{bytes.Join(b.Parts, nil)}, nil
 	}, stop
 }
 

@@ -89,6 +89,13 @@ func TestReviews(t *testing.T) {
 		t.Error("view reads secrets")
 	}
 	ann.must("Get", "/api/v1/namespaces/default/pods", "", "")
+	asBob := func(r *rest) *rest { return r.with("impersonate-user", "bob", "impersonate-group", "dev") }
+	if !can(asBob(admin), list) || can(asBob(admin), `{"verb":"delete","resource":"pods","namespace":"default"}`) {
+		t.Error("admin as bob in dev is not who dev is")
+	}
+	if s := asBob(ann).fails("Get", "/api/v1/namespaces/default/pods", "", ""); s.ErrStatus.Message != `users "bob" is forbidden: User "ann" cannot impersonate resource "users" in API group "" at the cluster scope` {
+		t.Errorf("ann as bob: %s", s.ErrStatus.Message)
+	}
 	// Somebody else's headers prove nothing.
 	if s := h.rest(pki.Scheduler).with("x-remote-user", "kubernetes-admin", "x-remote-group", "system:masters").fails("Get", "/api/v1/namespaces/default/secrets/x", "", ""); s.ErrStatus.Code != 403 {
 		t.Errorf("the scheduler posing as admin: %+v", s.ErrStatus)

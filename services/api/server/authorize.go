@@ -8,10 +8,13 @@ import (
 	apiv1 "github.com/orrery-io/orrery/gen/go/orrery/api/v1"
 	"github.com/orrery-io/orrery/services/api/authn"
 	"github.com/orrery-io/orrery/services/api/authz"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 )
 
 // authorize lets the caller do a, or is 403.
-func (s *Server) authorize(ctx context.Context, a authz.Attributes) error {
+func (s *Server) authorize(ctx context.Context, a authz.Attributes) (err error) {
+	ctx, span := s.tracer.Start(ctx, "authz")
+	defer func() { telemetry.End(span, err) }()
 	user, _ := authn.UserFrom(ctx)
 	if allowed, reason := s.config.Authorizer.Authorize(ctx, user, a); !allowed {
 		return authz.Forbidden(user, a, reason)

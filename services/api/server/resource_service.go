@@ -270,7 +270,7 @@ func (s *Server) resourceWatch(stream grpc.ServerStream, q *apiv1.ResourceServic
 	}
 	return s.watch(stream.Context(), t, o,
 		func() error { return stream.SendHeader(nil) },
-		func(e endpoint.WatchEvent) error {
+		func(e endpoint.WatchEvent, _ more) error {
 			if e.Bookmark != nil {
 				obj := t.kind.New()
 				negotiate.MarkBookmark(obj, e.Bookmark)

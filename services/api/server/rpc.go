@@ -69,7 +69,7 @@ func (r rpc) attributes(request any) authz.Attributes {
 	case *wire.GetRequest:
 		a.Namespace, a.Name = q.Namespace, q.Name
 	case *wire.ListRequest:
-		a.Namespace = q.Namespace
+		a.Namespace, a.Name = q.Namespace, requestinfo.SelectedName(q.Options.FieldSelector)
 	case *wire.CreateRequest:
 		a.Namespace, a.Name = q.Namespace, q.Name
 		if a.Namespace == "" && r.kind.Namespaced {
@@ -82,7 +82,7 @@ func (r rpc) attributes(request any) authz.Attributes {
 	case *wire.DeleteRequest:
 		a.Namespace, a.Name = q.Namespace, q.Name
 	case *wire.DeleteCollectionRequest:
-		a.Namespace = q.Namespace
+		a.Namespace, a.Name = q.Namespace, requestinfo.SelectedName(q.ListOptions.FieldSelector)
 	}
 	if !r.kind.Namespaced {
 		a.Namespace = ""

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -63,6 +64,7 @@ type Server struct {
 	rpcs      map[string]rpc
 	decoder   *negotiate.Decoder
 	metrics   *metrics
+	tracer    trace.Tracer
 	grpc      *grpc.Server
 	health    *health.Server
 	// drain ends when the server begins to shut down: watches end then.
@@ -79,7 +81,7 @@ func New(c Config) *Server {
 	if c.Authenticate == nil {
 		c.Authenticate = authn.Authenticate
 	}
-	s := &Server{config: c, resources: resources{}, rpcs: map[string]rpc{}, metrics: newMetrics(), health: health.NewServer()}
+	s := &Server{config: c, resources: resources{}, rpcs: map[string]rpc{}, metrics: newMetrics(), tracer: telemetry.Tracer("api"), health: health.NewServer()}
 	s.drain, s.stop = context.WithCancel(context.Background())
 	s.decoder = negotiate.NewDecoder(negotiate.NewScheme(c.Kinds))
 	for _, k := range c.Kinds {

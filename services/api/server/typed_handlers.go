@@ -184,7 +184,7 @@ func (s *Server) serveTypedWatch(stream grpc.ServerStream, t target, options met
 	return s.watch(stream.Context(), t.scoped(), options,
 		// The headers tell the client that the watch is registered, though nothing may happen for hours.
 		func() error { return stream.SendHeader(nil) },
-		func(e endpoint.WatchEvent) error {
+		func(e endpoint.WatchEvent, _ more) error {
 			if e.Bookmark == nil {
 				return stream.SendMsg(e.Event.Typed(e.Type))
 			}

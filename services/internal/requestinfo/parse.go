@@ -87,9 +87,7 @@ func Parse(method, path string, query url.Values) Info {
 		if info.Verb == "list" && isTrue(query, "watch") {
 			info.Verb = "watch"
 		}
-		if name, ok := nameSelected(query); ok {
-			info.Name = name
-		}
+		info.Name = SelectedName(query.Get("fieldSelector"))
 	}
 	if legacyWatch && (info.Verb == "get" || info.Verb == "list") {
 		info.Verb = "watch"
@@ -153,15 +151,15 @@ func isTrue(query url.Values, key string) bool {
 	return !strings.EqualFold(v[0], "false") && v[0] != "0"
 }
 
-func nameSelected(query url.Values) (string, bool) {
-	raw := query.Get("fieldSelector")
-	if raw == "" {
-		return "", false
+// SelectedName is the name that a field selector metadata.name=x asks for; empty when it asks for none, or is malformed.
+func SelectedName(fieldSelector string) string {
+	if !strings.Contains(fieldSelector, "metadata.name") {
+		return ""
 	}
-	selector, err := fields.ParseSelector(raw)
+	selector, err := fields.ParseSelector(fieldSelector)
 	if err != nil {
-		return "", false
+		return ""
 	}
-	name, ok := selector.RequiresExactMatch("metadata.name")
-	return name, ok && name != ""
+	name, _ := selector.RequiresExactMatch("metadata.name")
+	return name
 }
