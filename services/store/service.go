@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/raftnode"
 	"github.com/orrery-io/orrery/services/store/server"
@@ -91,13 +91,12 @@ func (s *Service) nodeConfig(l net.Listener) raftnode.Config {
 }
 
 func (s *Service) serverOptions() []grpc.ServerOption {
-	opts := []grpc.ServerOption{
-		grpc.StatsHandler(otelgrpc.NewServerHandler()),
+	opts := append(telemetry.ServerOptions("store"),
 		grpc.MaxRecvMsgSize(server.MaxMessage),
-		grpc.MaxSendMsgSize(256 << 20),
+		grpc.MaxSendMsgSize(256<<20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-	}
+	)
 	opts = append(opts, s.calls.Options()...)
 	if s.cfg.TLS != nil {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(s.cfg.TLS.Server)))

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
@@ -20,6 +19,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/wire"
 )
@@ -84,7 +84,6 @@ func New(cfg Config) (*Client, error) {
 	}
 	opts := append([]grpc.DialOption{
 		grpc.WithResolvers(r), grpc.WithDefaultServiceConfig(serviceConfig), grpc.WithTransportCredentials(creds),
-		grpc.WithStatsHandler(otelgrpc.NewClientHandler()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
@@ -92,7 +91,7 @@ func New(cfg Config) (*Client, error) {
 		}),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(4 * window),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-	}, cfg.DialOptions...)
+	}, append(telemetry.DialOptions("api"), cfg.DialOptions...)...)
 	conn, err := grpc.NewClient("orrery-store:///store", opts...)
 	if err != nil {
 		return nil, fmt.Errorf("making the store client: %w", err)

@@ -9,6 +9,7 @@ import (
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/mvcc"
 	"github.com/orrery-io/orrery/services/store/wire"
 )
 
@@ -48,6 +49,9 @@ func (c *Client) Range(ctx context.Context, req kv.RangeRequest) (out *kv.RangeR
 func (c *Client) Txn(ctx context.Context, req kv.TxnRequest) (out *kv.TxnResponse, err error) {
 	if req.TraceParent == "" {
 		req.TraceParent = kv.TraceParent(ctx)
+	}
+	if err := mvcc.Validate(&req); err != nil { // before a large request goes over the wire
+		return nil, err
 	}
 	msg := wire.FromTxn(&req)
 	err = c.call(ctx, false, func(ctx context.Context, _ bool) error {

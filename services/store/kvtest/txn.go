@@ -155,7 +155,7 @@ func testDelete(e *env) {
 func testConcurrentCAS(e *env) {
 	k := e.key("counter")
 	e.put(k, "0")
-	const workers, each = 8, 20
+	const workers, each = 6, 10
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -186,7 +186,7 @@ func testConcurrentCAS(e *env) {
 
 func testReadsSeeWrites(e *env) {
 	k := e.key("a")
-	for i := range 50 {
+	for i := range 20 {
 		rev := e.put(k, strconv.Itoa(i))
 		e.equal("read after write", e.value(k), strconv.Itoa(i))
 		now, err := e.kv.Revision(e.ctx)

@@ -52,7 +52,7 @@ func testWatchFromRevision(e *env) {
 
 func testWatchWholeRevisions(e *env) {
 	start := e.put(e.key("start"), "")
-	const revisions, keys = 30, 100
+	const revisions, keys = 20, 100
 	write := func(i int) {
 		var ops []kv.Op
 		for k := range keys {
@@ -178,11 +178,11 @@ func testWatchCompacted(e *env) {
 func testSlowWatcher(e *env) {
 	w := e.watch(e.prefixWatch())
 	fast := e.watch(e.prefixWatch())
-	const n = 3000 // more than any watcher's list or window holds
+	const n = 1200 // more than any watcher's list or window holds
 	var wg sync.WaitGroup
-	for part := range 4 {
+	for part := range 8 {
 		wg.Go(func() {
-			for i := range n / 4 {
+			for i := range n / 8 {
 				if _, err := e.kv.Txn(e.ctx, kv.TxnRequest{Then: []kv.Op{put(e.key("%d-%d", part, i), "x")}}); err != nil {
 					e.Error(err)
 					return
@@ -221,7 +221,7 @@ func testWatchClose(e *env) {
 // testWatchLarge: one revision larger than a message of the transport is still one response.
 func testWatchLarge(e *env) {
 	value := bytes.Repeat([]byte("x"), 1<<20)
-	for i := range 12 {
+	for i := range 6 {
 		e.put(e.key("%02d", i), string(value))
 	}
 	req := e.prefixWatch()
@@ -230,12 +230,12 @@ func testWatchLarge(e *env) {
 	e.txn(kv.TxnRequest{Then: []kv.Op{{Delete: &kv.DeleteRequest{Key: req.Key, End: req.End}}}})
 	resp, err := w.Next(e.ctx)
 	e.must(err)
-	e.equal("events", len(resp.Events), 12)
-	e.equal("previous value", len(resp.Events[11].PrevKV.Value), len(value))
+	e.equal("events", len(resp.Events), 6)
+	e.equal("previous value", len(resp.Events[5].PrevKV.Value), len(value))
 }
 
 func testManyWatchers(e *env) {
-	const n = 300
+	const n = 100
 	var ws []kv.Watcher
 	for i := range n {
 		ws = append(ws, e.watch(kv.WatchRequest{Key: e.key("%d/", i), End: kv.PrefixEnd(e.key("%d/", i))}))

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"math/rand/v2"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/mvcc"
 	"github.com/orrery-io/orrery/services/store/wire"
@@ -46,7 +46,7 @@ func (n *Node) Txn(ctx context.Context, req kv.TxnRequest) (*kv.TxnResponse, err
 	if len(req.Then)+len(req.Else) > 0 && readOnly(req.Then) && readOnly(req.Else) {
 		return n.readTxn(ctx, &req)
 	}
-	ctx, span := otel.Tracer("orrery/store").Start(ctx, "raft commit", trace.WithSpanKind(trace.SpanKindInternal))
+	ctx, span := telemetry.Tracer("store").Start(ctx, "raft commit", trace.WithSpanKind(trace.SpanKindInternal))
 	defer span.End()
 	out, err := n.do(ctx, &storev1.Command{Command: &storev1.Command_Txn{Txn: wire.FromTxn(&req)}})
 	if err != nil {

@@ -94,17 +94,12 @@ func (n *Node) expireLease(ctx context.Context, id int64) error {
 func (n *Node) keepHouse(ctx context.Context) {
 	ticker := n.cfg.Clock.NewTicker(housekeeping)
 	defer ticker.Stop()
-	progress := n.cfg.Clock.NewTicker(n.cfg.ProgressInterval)
-	defer progress.Stop()
 	c := compactor{retention: n.cfg.Retention, historyBytes: n.cfg.HistoryBytes}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-progress.C():
-			n.fsm.hub.Tick()
 		case <-ticker.C():
-			n.watchDisk()
 			n.trimLog()
 			if !n.isLeader() {
 				c.samples = nil
@@ -116,6 +111,24 @@ func (n *Node) keepHouse(ctx context.Context) {
 					n.log.Warn("compaction failed, it is tried again", "revision", rev, "err", err)
 				}
 			}
+		}
+	}
+}
+
+// keepWatch sends progress notices and looks after the disk, until ctx ends. Nothing in it waits for the disk.
+func (n *Node) keepWatch(ctx context.Context) {
+	disk := n.cfg.Clock.NewTicker(housekeeping)
+	defer disk.Stop()
+	progress := n.cfg.Clock.NewTicker(n.cfg.ProgressInterval)
+	defer progress.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-progress.C():
+			n.fsm.hub.Tick()
+		case <-disk.C():
+			n.watchDisk()
 		}
 	}
 }

@@ -104,6 +104,7 @@ func Open(cfg Config) (_ *Node, err error) {
 	n.done.Go(func() { n.observe(ctx) })
 	n.done.Go(func() { n.followLeadership(ctx, notify) })
 	n.done.Go(func() { n.keepHouse(ctx) })
+	n.done.Go(func() { n.keepWatch(ctx) })
 	n.done.Go(func() { n.announce(ctx) })
 	return n, nil
 }
@@ -114,8 +115,8 @@ func (n *Node) startRaft(snapshots raft.SnapshotStore, notify chan bool) error {
 	rc := raft.DefaultConfig()
 	rc.LocalID = raft.ServerID(cfg.Name)
 	rc.HeartbeatTimeout, rc.ElectionTimeout = cfg.HeartbeatTimeout, cfg.HeartbeatTimeout
-	rc.LeaderLeaseTimeout = min(cfg.HeartbeatTimeout, 500*time.Millisecond)
-	rc.CommitTimeout = 10 * time.Millisecond // how long a follower may not know of the last commit
+	rc.LeaderLeaseTimeout = cfg.HeartbeatTimeout // a busy disk or processor must not cost the leadership
+	rc.CommitTimeout = 10 * time.Millisecond     // how long a follower may not know of the last commit
 	rc.SnapshotThreshold, rc.SnapshotInterval = cfg.SnapshotEntries, 30*time.Second
 	rc.TrailingLogs = defaultSnapshotEntries
 	if cfg.TrailingEntries > 0 {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/mvcc"
 	"github.com/orrery-io/orrery/services/store/wire"
@@ -120,14 +120,13 @@ func (n *Node) PeerConn(addr string) (*grpc.ClientConn, error) {
 	if n.ctx.Err() != nil {
 		return nil, kv.ErrClosed
 	}
-	c, err := grpc.NewClient("passthrough:///"+addr,
+	c, err := grpc.NewClient("passthrough:///"+addr, append(telemetry.DialOptions("store"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the dialer secures the connection
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return n.mux.dial(ctx, addr, protocolGRPC) }),
-		grpc.WithStatsHandler(otelgrpc.NewClientHandler()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}, MinConnectTimeout: 2 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxPeerMessage), grpc.MaxCallSendMsgSize(maxPeerMessage)),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("the store member at %s cannot be dialed: %w", addr, err)
 	}
@@ -137,11 +136,10 @@ func (n *Node) PeerConn(addr string) (*grpc.ClientConn, error) {
 
 // newPeerServer makes the gRPC server of the peers' port.
 func newPeerServer(n *Node) *grpc.Server {
-	s := grpc.NewServer(
-		grpc.StatsHandler(otelgrpc.NewServerHandler()),
+	s := grpc.NewServer(append(telemetry.ServerOptions("store"),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second}),
 		grpc.MaxRecvMsgSize(maxPeerMessage), grpc.MaxSendMsgSize(maxPeerMessage),
-	)
+	)...)
 	storev1.RegisterPeerServiceServer(s, &peerServer{n: n})
 	if n.cfg.RegisterPeerServices != nil {
 		n.cfg.RegisterPeerServices(s, n)
