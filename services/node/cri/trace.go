@@ -52,3 +52,17 @@ func podAttributes(config *runtimeapi.PodSandboxConfig) []attribute.KeyValue {
 }
 
 func containerID(id string) attribute.KeyValue { return attribute.String("container.id", id) }
+
+// Span begins the span of a call that creates, starts or stops something, as Client's own calls have one: for runtimes in this process. about is the sandbox's
+// configuration, or nil where only the id of what the call is for is known.
+func Span(ctx context.Context, call string, about *runtimeapi.PodSandboxConfig, id string) (end func(error)) {
+	var attributes []attribute.KeyValue
+	if about != nil {
+		attributes = podAttributes(about)
+	}
+	if id != "" {
+		attributes = append(attributes, containerID(id))
+	}
+	_, end = start(ctx, call, attributes...)
+	return end
+}

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/orrery-io/orrery/services/node/cri"
 )
 
 func (r *Runtime) ImageStatus(_ context.Context, image string) (*runtimeapi.Image, error) {
@@ -19,7 +21,9 @@ func (r *Runtime) ImageStatus(_ context.Context, image string) (*runtimeapi.Imag
 }
 
 // PullImage fails for names with "doesnotexist" and makes up a digest for all others.
-func (r *Runtime) PullImage(_ context.Context, image string, _ *runtimeapi.AuthConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
+func (r *Runtime) PullImage(ctx context.Context, image string, _ *runtimeapi.AuthConfig, sandbox *runtimeapi.PodSandboxConfig) (ref string, err error) {
+	end := cri.Span(ctx, "PullImage", sandbox, "")
+	defer func() { end(err) }()
 	if strings.Contains(image, "doesnotexist") {
 		return "", status.Errorf(codes.NotFound, "failed to pull and unpack image %q: failed to resolve reference %q: %s: not found", image, image, image)
 	}

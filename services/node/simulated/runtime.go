@@ -79,7 +79,9 @@ func (r *Runtime) Status(context.Context) (cri.Status, error) {
 	return cri.Status{Runtime: cri.Condition{Ready: true}, Network: cri.Condition{Ready: true}}, nil
 }
 
-func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandboxConfig, _ string) (string, error) {
+func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, _ string) (id string, err error) {
+	end := cri.Span(ctx, "RunPodSandbox", config, "")
+	defer func() { end(err) }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &sandbox{id: newID(), config: config, created: r.clock.Now().UnixNano(), ready: true, containers: map[string]*container{}}
@@ -99,7 +101,9 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 	return s.id, nil
 }
 
-func (r *Runtime) StopPodSandbox(_ context.Context, id string) error {
+func (r *Runtime) StopPodSandbox(ctx context.Context, id string) (err error) {
+	end := cri.Span(ctx, "StopPodSandbox", nil, id)
+	defer func() { end(err) }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.sandboxes[id]
@@ -185,7 +189,9 @@ func (r *Runtime) ListPodSandboxes(_ context.Context, selector map[string]string
 	return out, nil
 }
 
-func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
+func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (id string, err error) {
+	end := cri.Span(ctx, "CreateContainer", sandboxConfig, "")
+	defer func() { end(err) }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.sandboxes[sandboxID]
@@ -207,7 +213,9 @@ func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *r
 	return c.id, nil
 }
 
-func (r *Runtime) StartContainer(_ context.Context, id string) error {
+func (r *Runtime) StartContainer(ctx context.Context, id string) (err error) {
+	end := cri.Span(ctx, "StartContainer", nil, id)
+	defer func() { end(err) }()
 	r.mu.Lock()
 	c, ok := r.containers[id]
 	if !ok || c.status.State != runtimeapi.ContainerState_CONTAINER_CREATED {
@@ -232,7 +240,9 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 }
 
 // StopContainer ends the container with exit code 0, as a program does that handles SIGTERM.
-func (r *Runtime) StopContainer(_ context.Context, id string, _ time.Duration) error {
+func (r *Runtime) StopContainer(ctx context.Context, id string, _ time.Duration) (err error) {
+	end := cri.Span(ctx, "StopContainer", nil, id)
+	defer func() { end(err) }()
 	r.Exit(id, 0)
 	return nil
 }
@@ -259,7 +269,9 @@ func (r *Runtime) exit(c *container, code int32, reason string) {
 	r.tell(runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c)
 }
 
-func (r *Runtime) RemoveContainer(_ context.Context, id string) error {
+func (r *Runtime) RemoveContainer(ctx context.Context, id string) (err error) {
+	end := cri.Span(ctx, "RemoveContainer", nil, id)
+	defer func() { end(err) }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, ok := r.containers[id]

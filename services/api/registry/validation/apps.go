@@ -102,7 +102,7 @@ func selectorAndTemplate(s *metav1.LabelSelector, kind, title string, t *corev1.
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
 		errs = append(errs, field.Invalid(p.Child("selector"), s, "invalid label selector"))
-	} else if s != nil && !selector.Empty() && !selector.Matches(labels.Set(t.Labels)) {
+	} else if !selector.Empty() && !selector.Matches(labels.Set(t.Labels)) {
 		errs = append(errs, field.Invalid(p.Child("template", "metadata", "labels"), t.Labels, "`selector` does not match template `labels`"))
 	}
 	errs = append(errs, podTemplateSpec(t, p.Child("template"))...)
