@@ -92,6 +92,7 @@ func TestValidation(t *testing.T) {
 		}},
 		{"no selector", "apps/v1", "deployments", strings.Replace(deploymentYAML, "selector: {matchLabels: {app: web}}, ", "replicas: -1, ", 1), []string{
 			"spec.replicas: Invalid value: -1: must be greater than or equal to 0", "spec.selector: Required value",
+			"spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does not match template `labels`",
 		}},
 		{"strategy", "apps/v1", "deployments", strings.Replace(deploymentYAML, "spec: {sel", "spec: {strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 0%}}, progressDeadlineSeconds: 5, minReadySeconds: 5, sel", 1), []string{
 			"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"0%\": may not be 0 when `maxSurge` is 0",

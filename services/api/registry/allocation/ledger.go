@@ -101,11 +101,8 @@ func (s *Services) take(ctx context.Context, c claim) error {
 
 // leftBehind says whether a claim is old and its service does not have what it claims.
 func (s *Services) leftBehind(ctx context.Context, found kv.KeyValue) (bool, error) {
-	h, err := holderOf(found)
-	if err != nil {
-		return false, nil // not ours to judge
-	}
-	if s.clock.Since(h.Since) < abandoned {
+	h, ok := holderOf(found)
+	if !ok || s.clock.Since(h.Since) < abandoned {
 		return false, nil
 	}
 	key := storage.Key(servicePrefix, h.Namespace, h.Name)
@@ -128,21 +125,21 @@ func (s *Services) leftBehind(ctx context.Context, found kv.KeyValue) (bool, err
 	return err == nil && !slices.Contains(portsOf(svc), int32(port)), nil
 }
 
-func holderOf(found kv.KeyValue) (holder, error) {
+// holderOf reads a claim; false for one that no service made.
+func holderOf(found kv.KeyValue) (h holder, ok bool) {
 	key := string(found.Key)
 	if !strings.HasPrefix(key, addressPrefix) {
-		var h holder
-		return h, json.Unmarshal(found.Value, &h)
+		return h, json.Unmarshal(found.Value, &h) == nil
 	}
 	e, err := addressCodec.Decode(key, found.ModRevision, found.Value)
 	if err != nil {
-		return holder{}, err
+		return h, false
 	}
 	a := e.Object.(*networkingv1.IPAddress)
 	if a.Spec.ParentRef == nil || a.Spec.ParentRef.Resource != "services" {
-		return holder{}, fmt.Errorf("%s is not held by a service", key)
+		return h, false
 	}
-	return holder{Namespace: a.Spec.ParentRef.Namespace, Name: a.Spec.ParentRef.Name, Since: a.CreationTimestamp.Time}, nil
+	return holder{Namespace: a.Spec.ParentRef.Namespace, Name: a.Spec.ParentRef.Name, Since: a.CreationTimestamp.Time}, true
 }
 
 // free deletes a key. Whoever holds a claim frees it once, so that nobody else's can be meant.
