@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -242,11 +245,26 @@ func (s *Server) resourceDiscover(context.Context, any) (any, error) {
 	if s.config.Documents == nil {
 		return nil, errNoSuchResource()
 	}
-	d, _, err := s.config.Documents.Serve("/apis", nil, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "")
+	// REST has the core group in a document of its own; here it is one of all.
+	var all apidiscoveryv2.APIGroupDiscoveryList
+	contentType := ""
+	for _, path := range []string{"/api", "/apis"} {
+		d, _, err := s.config.Documents.Serve(path, nil, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "")
+		if err != nil {
+			return nil, err
+		}
+		var part apidiscoveryv2.APIGroupDiscoveryList
+		if err := json.Unmarshal(d.Body, &part); err != nil {
+			return nil, fmt.Errorf("reading the discovery document of %s: %w", path, err)
+		}
+		all.TypeMeta, contentType = part.TypeMeta, d.ContentType
+		all.Items = append(all.Items, part.Items...)
+	}
+	body, err := json.Marshal(all)
 	if err != nil {
 		return nil, err
 	}
-	return bodyMessage(answer{contentType: d.ContentType, parts: [][]byte{d.Body}}), nil
+	return bodyMessage(answer{contentType: contentType, parts: [][]byte{body}}), nil
 }
 
 // resourceWatch sends {1 type, 2 object: Body, 3 trace_parent} messages.

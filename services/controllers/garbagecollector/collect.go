@@ -14,6 +14,9 @@ import (
 	"github.com/orrery-io/orrery/services/internal/informer"
 )
 
+// lagRecheck is when an object is looked at again of which the api shows dependents that the graph does not.
+const lagRecheck = 50 * time.Millisecond
+
 // unknownKindRecheck is when an object is looked at again whose owner is of a kind that the api does not serve (now).
 const unknownKindRecheck = 5 * time.Minute
 
@@ -24,9 +27,9 @@ func (c *collector) reconcile(ctx context.Context, key string) (controller.Resul
 	case !ok:
 		return controller.Result{}, nil
 	case n.deleting && n.orphansDependents:
-		return controller.Result{}, c.orphan(ctx, n)
+		return c.orphan(ctx, n)
 	case n.foreground():
-		return controller.Result{}, c.awaitDependents(ctx, n)
+		return c.awaitDependents(ctx, n)
 	case n.deleting || len(n.owners) == 0:
 		return controller.Result{}, nil
 	}
@@ -54,6 +57,11 @@ func (c *collector) reconcile(ctx context.Context, key string) (controller.Resul
 	}
 	if len(gone)+len(waiting) == 0 {
 		return controller.Result{}, nil
+	}
+	if len(waiting) > 0 && !solid {
+		if current, err := c.current(ctx, n); err != nil || !current {
+			return controller.Result{After: lagRecheck}, err
+		}
 	}
 	return controller.Result{}, c.act(ctx, n, solid, gone, waiting)
 }
@@ -156,35 +164,69 @@ func (c *collector) act(ctx context.Context, n *node, solid bool, gone, waiting 
 }
 
 // awaitDependents lets n go when nothing that blocks it is left, and sees to it that everything it owns is looked at.
-func (c *collector) awaitDependents(ctx context.Context, n *node) error {
-	blocked := false
+func (c *collector) awaitDependents(ctx context.Context, n *node) (controller.Result, error) {
+	if c.blocked(n) {
+		return controller.Result{}, nil
+	}
+	if current, err := c.current(ctx, n); err != nil || !current {
+		return controller.Result{After: lagRecheck}, err
+	}
+	// What the graph has now, it may not have had before current asked.
+	if c.blocked(n) {
+		return controller.Result{}, nil
+	}
+	return controller.Result{}, c.removeFinalizer(ctx, n, metav1.FinalizerDeleteDependents)
+}
+
+func (c *collector) blocked(n *node) (blocked bool) {
 	for _, d := range c.graph.dependentsOf(n.uid) {
 		if !d.deleting {
 			c.queue.Enqueue(string(d.uid), informer.Cause{})
 		}
 		blocked = blocked || d.blocks(n.uid)
 	}
-	if blocked {
-		return nil
-	}
-	return c.removeFinalizer(ctx, n, metav1.FinalizerDeleteDependents)
+	return blocked
 }
 
 // orphan takes n out of the references of all that it owns, then lets it go.
-func (c *collector) orphan(ctx context.Context, n *node) error {
+func (c *collector) orphan(ctx context.Context, n *node) (controller.Result, error) {
+	if current, err := c.current(ctx, n); err != nil || !current {
+		return controller.Result{After: lagRecheck}, err
+	}
 	for _, d := range c.graph.dependentsOf(n.uid) {
 		live, err := c.live(ctx, d)
 		if err != nil {
-			return err
+			return controller.Result{}, err
 		}
 		if live == nil {
 			continue
 		}
 		if err := c.removeOwners(ctx, d, live, []metav1.OwnerReference{{UID: n.uid}}); err != nil {
-			return err
+			return controller.Result{}, err
 		}
 	}
-	return c.removeFinalizer(ctx, n, metav1.FinalizerOrphanDependents)
+	return controller.Result{}, c.removeFinalizer(ctx, n, metav1.FinalizerOrphanDependents)
+}
+
+// current tells whether the graph has all that n owns. The watches of different resources are not in step, so the one that shows n being deleted
+// may be ahead of the one that shows a dependent made before. The api is asked for those resources that n's kind is known to own.
+func (c *collector) current(ctx context.Context, n *node) (bool, error) {
+	for _, r := range c.graph.ownedBy(n) {
+		list, err := c.Client.Metadata(r.GroupVersionResource, n.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, fmt.Errorf("listing %s, of which %s %s/%s may own some: %w", r.Resource, n.resource.Kind, n.namespace, n.name, err)
+		}
+		for i := range list.Items {
+			d := nodeOf(r, &list.Items[i])
+			if !d.names(n.uid) {
+				continue
+			}
+			if known, ok := c.graph.get(d.uid); !ok || !known.names(n.uid) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
 }
 
 func (c *collector) clientOf(n *node) apiclient.Metadata {

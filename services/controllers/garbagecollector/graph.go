@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/orrery-io/orrery/services/internal/apiclient"
@@ -36,6 +37,11 @@ func nodeOf(resource apiclient.APIResource, obj *metav1.PartialObjectMetadata) *
 // foreground tells whether the object is being deleted and waits for what it owns.
 func (n *node) foreground() bool { return n.deleting && n.waitsForDependents }
 
+// names tells whether the object names owner as one of its owners.
+func (n *node) names(owner types.UID) bool {
+	return slices.ContainsFunc(n.owners, func(r metav1.OwnerReference) bool { return r.UID == owner })
+}
+
 // blocks tells whether the object keeps its owner from going in a foreground deletion.
 func (n *node) blocks(owner types.UID) bool {
 	return slices.ContainsFunc(n.owners, func(r metav1.OwnerReference) bool {
@@ -48,10 +54,15 @@ type graph struct {
 	mu         sync.RWMutex
 	nodes      map[types.UID]*node
 	dependents map[types.UID]map[types.UID]struct{}
+	// owned is which resources have ever been owned by objects of a kind: pods by ReplicaSets.
+	owned map[schema.GroupKind]map[schema.GroupVersionResource]apiclient.APIResource
 }
 
 func newGraph() *graph {
-	return &graph{nodes: map[types.UID]*node{}, dependents: map[types.UID]map[types.UID]struct{}{}}
+	return &graph{
+		nodes: map[types.UID]*node{}, dependents: map[types.UID]map[types.UID]struct{}{},
+		owned: map[schema.GroupKind]map[schema.GroupVersionResource]apiclient.APIResource{},
+	}
 }
 
 func (g *graph) get(uid types.UID) (*node, bool) {
@@ -72,6 +83,13 @@ func (g *graph) dependentsOf(uid types.UID) []*node {
 		}
 	}
 	return out
+}
+
+// ownedBy are the resources that objects of n's kind are known to own.
+func (g *graph) ownedBy(n *node) []apiclient.APIResource {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return slices.Collect(maps.Values(g.owned[schema.GroupKind{Group: n.resource.Group, Kind: n.resource.Kind}]))
 }
 
 // set puts an object's present state in and returns the objects to look at because of it.
@@ -95,6 +113,11 @@ func (g *graph) set(n *node) []types.UID {
 			g.dependents[r.UID] = map[types.UID]struct{}{}
 		}
 		g.dependents[r.UID][n.uid] = struct{}{}
+		kind := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
+		if g.owned[kind] == nil {
+			g.owned[kind] = map[schema.GroupVersionResource]apiclient.APIResource{}
+		}
+		g.owned[kind][n.resource.GroupVersionResource] = n.resource
 	}
 	if len(n.owners) > 0 || n.deleting && (n.waitsForDependents || n.orphansDependents) {
 		look = append(look, n.uid)
