@@ -56,7 +56,7 @@ func start(t testing.TB) *harness {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	done := make(chan error, 1)
-	running, stopRunning := context.WithCancel(ctx)
+	running, stopRunning := context.WithCancel(context.Background())
 	go func() { done <- api.Run(running) }()
 	h := &harness{t: t, ctx: ctx, layout: layout, api: api}
 	stopped := false

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -160,6 +161,9 @@ func FuzzRest(f *testing.F) {
 			return
 		}
 		r.h.t = t
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		r.h.ctx = ctx
 		_, err := r.with("accept", accept).do(methods[int(method)%len(methods)], strings.ToValidUTF8(path, ""), strings.ToValidUTF8(contentType, ""), body)
 		if err == nil {
 			return
