@@ -6,7 +6,9 @@ import (
 )
 
 func container(c *corev1.Container) {
-	set(&c.ImagePullPolicy, pullPolicy(c.Image))
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = pullPolicy(c.Image)
+	}
 	set(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	set(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	for i := range c.Ports {

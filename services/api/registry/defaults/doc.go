@@ -16,6 +16,7 @@ func set[T comparable](field *T, value T) {
 // setPointer gives *field a pointer to the value unless it has one.
 func setPointer[T any](field **T, value T) {
 	if *field == nil {
-		*field = &value
+		own := value // so that nothing is allocated where there is a value already
+		*field = &own
 	}
 }

@@ -29,8 +29,8 @@ func volume(v *corev1.Volume) {
 	if s := v.HostPath; s != nil {
 		setPointer(&s.Type, corev1.HostPathUnset)
 	}
-	if s := v.Image; s != nil {
-		set(&s.PullPolicy, pullPolicy(s.Reference))
+	if s := v.Image; s != nil && s.PullPolicy == "" {
+		s.PullPolicy = pullPolicy(s.Reference)
 	}
 	if s := v.Ephemeral; s != nil && s.VolumeClaimTemplate != nil {
 		claimSpec(&s.VolumeClaimTemplate.Spec)

@@ -50,7 +50,7 @@ func required(value string, p *field.Path) field.ErrorList {
 	return nil
 }
 
-// oneOf is an error unless the value is among the supported ones; detail for an empty value is Required.
+// oneOf is an error unless the value is among the supported ones.
 func oneOf[T ~string](value T, p *field.Path, supported ...T) field.ErrorList {
 	for _, s := range supported {
 		if value == s {
