@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"testing"
 
 	"k8s.io/utils/clock"
 
@@ -27,8 +28,7 @@ type Observed[T apiclient.Object] struct {
 
 // Observe begins to follow a resource; each is told every change while nothing else of it changes, with the objects as they are then. The test's end
 // stops it.
-func Observe[T apiclient.Object, L apiclient.List](c *Cluster, r apiclient.Resource[T, L], each func(all []T)) *Observed[T] {
-	c.t.Helper()
+func Observe[T apiclient.Object, L apiclient.List](t testing.TB, r apiclient.Resource[T, L], each func(all []T)) *Observed[T] {
 	o := &Observed[T]{changed: make(chan struct{}, 1)}
 	o.cache = informer.Of(r, informer.Options[T]{Clock: clock.RealClock{}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	note := func() {
@@ -48,7 +48,7 @@ func Observe[T apiclient.Object, L apiclient.List](c *Cluster, r apiclient.Resou
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() { _ = o.cache.Run(ctx) })
-	c.onStop(func() error { cancel(); group.Wait(); return nil })
+	t.Cleanup(func() { cancel(); group.Wait() })
 	return o
 }
 

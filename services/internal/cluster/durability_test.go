@@ -21,7 +21,7 @@ func TestAcknowledgedWritesSurviveTheStore(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Without: []string{cluster.Gateway, cluster.Controllers, cluster.Scheduler}})
 	ctx := c.Context(2 * time.Minute)
 	maps := c.Client(pki.Admin).ConfigMaps("default")
-	seen := cluster.Observe(c, maps, nil)
+	seen := cluster.Observe(t, maps, nil)
 
 	const writers = 4
 	var group sync.WaitGroup

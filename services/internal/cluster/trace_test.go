@@ -23,7 +23,7 @@ func TestOneTraceFromApplyToContainer(t *testing.T) {
 	t.Cleanup(restore) // after the services have ended
 	c := cluster.Start(t, cluster.Options{Nodes: 1})
 	ctx := c.Context(time.Minute)
-	deployments := cluster.Observe(c, c.Client(pki.Admin).Deployments("default"), nil)
+	deployments := cluster.Observe(t, c.Client(pki.Admin).Deployments("default"), nil)
 
 	// The caller has a trace of its own already, as an instrumented client does.
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
