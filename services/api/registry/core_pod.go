@@ -17,12 +17,18 @@ func podKinds(o Options) []*Kind {
 	row := o.rows()
 	return []*Kind{
 		entry[*corev1.PodList]("", "v1", "pods", rules[*corev1.Pod]{
-			Default:                  defaults.Pod,
-			Validate:                 validation.Pod,
-			ValidateUpdate:           validation.PodUpdate,
-			ValidateStatus:           validation.PodStatus,
-			ValidatePart:             validation.PodPart,
-			PrepareCreate:            func(_ context.Context, pod *corev1.Pod) { newPod(pod) },
+			Default:        defaults.Pod,
+			Validate:       validation.Pod,
+			ValidateUpdate: validation.PodUpdate,
+			ValidateStatus: validation.PodStatus,
+			ValidatePart:   validation.PodPart,
+			PrepareCreate:  func(_ context.Context, pod *corev1.Pod) { newPod(pod) },
+			PrepareStatus: func(_ context.Context, pod, old *corev1.Pod) {
+				pod.OwnerReferences = old.OwnerReferences
+				if pod.Status.QOSClass == "" { // decided when the pod was made
+					pod.Status.QOSClass = old.Status.QOSClass
+				}
+			},
 			HasGeneration:            true,
 			AllowUnconditionalUpdate: true,
 			Graceful:                 podGracePeriod,

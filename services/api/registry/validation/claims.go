@@ -1,10 +1,12 @@
 package validation
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -79,7 +81,7 @@ func PersistentVolumeClaimUpdate(c, old *corev1.PersistentVolumeClaim) field.Err
 		}
 	}
 	if !equality.Semantic.DeepEqual(*rest, old.Spec) {
-		errs = append(errs, field.Forbidden(p, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
+		errs = append(errs, field.Forbidden(p, fmt.Sprintf("spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n%v", diff.Diff(old.Spec, *rest))))
 	}
 	return errs
 }
@@ -137,7 +139,8 @@ func PersistentVolume(pv *corev1.PersistentVolume) field.ErrorList {
 func PersistentVolumeUpdate(pv, old *corev1.PersistentVolume) field.ErrorList {
 	errs := PersistentVolume(pv)
 	if !equality.Semantic.DeepEqual(pv.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource) {
-		errs = append(errs, field.Forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation"))
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "persistentvolumesource"), fmt.Sprintf("spec.persistentvolumesource is immutable after creation\n%v",
+			diff.Diff(old.Spec.PersistentVolumeSource, pv.Spec.PersistentVolumeSource))))
 	}
 	return append(errs, unchanged(pv.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))...)
 }
