@@ -28,9 +28,9 @@ type parts interface {
 }
 
 // start starts the parts one after the other. ctx bounds the start alone.
-func (o *upOptions) start(ctx context.Context, logger *slog.Logger, plan []part) (parts, error) {
+func (o *upOptions) start(ctx context.Context, logger *slog.Logger, plan []part, gateway string) (parts, error) {
 	if o.multiProcess {
-		return o.startProcesses(logger, plan)
+		return o.startProcesses(logger, plan, gateway)
 	}
 	group := &procgroup.Group{Logger: logger}
 	for _, p := range plan {
@@ -63,23 +63,44 @@ func startInProcess(ctx context.Context, group *procgroup.Group, logger *slog.Lo
 }
 
 // startProcesses starts a supervised process for each part; they find each other by retrying.
-func (o *upOptions) startProcesses(logger *slog.Logger, plan []part) (parts, error) {
+// The front door's socket, on the address gateway, is kept open here: who
+// connects while the gateway is being restarted waits a moment instead of being refused.
+func (o *upOptions) startProcesses(logger *slog.Logger, plan []part, gateway string) (_ parts, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program to start it again: %w", err)
 	}
 	// A node stops its containers when it is told to, which takes their grace period.
+	listener, err := listeningFile(gateway)
+	if err != nil {
+		return nil, err
+	}
 	supervisor, err := procgroup.NewSupervisor(o.dataDir, procgroup.Options{StopTimeout: 40 * time.Second, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range plan {
 		args := append([]string{p.service, "--log-level", o.logLevel, "--log-format", o.logFormat}, p.args...)
-		if err := supervisor.Start(procgroup.Process{Name: p.name, Command: self, Args: args}); err != nil {
-			return nil, errors.Join(err, supervisor.Stop())
+		process := procgroup.Process{Name: p.name, Command: self, Args: args}
+		if p.service == "gateway" {
+			process.Listeners = []*os.File{listener}
+		}
+		if err := supervisor.Start(process); err != nil {
+			return nil, errors.Join(err, supervisor.Stop(), listener.Close())
 		}
 	}
-	return supervisor, nil
+	return processes{supervisor, listener}, nil
+}
+
+// processes are the supervised ones with the socket that is kept for them.
+type processes struct {
+	*procgroup.Supervisor
+	listener *os.File
+}
+
+// Wait blocks until ctx is over, then stops all.
+func (p processes) Wait(ctx context.Context) error {
+	return errors.Join(p.Supervisor.Wait(ctx), p.listener.Close())
 }
 
 // waitForNodes waits until every node has said since then that it is Ready.

@@ -29,5 +29,9 @@ func (o *gatewayOptions) build(logger *slog.Logger) (runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gateway.New(gateway.Config{ListenAddr: o.listen, APIAddrs: o.api, ServerTLS: server, APITLS: api.TLS, Logger: logger})
+	listener, err := inheritedListener()
+	if err != nil {
+		return nil, err
+	}
+	return gateway.New(gateway.Config{Listener: listener, ListenAddr: o.listen, APIAddrs: o.api, ServerTLS: server, APITLS: api.TLS, Logger: logger})
 }

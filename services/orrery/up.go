@@ -98,7 +98,7 @@ func (o *upOptions) up(ctx context.Context, logger *slog.Logger, out io.Writer) 
 	begun := time.Now()
 	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the cluster was not ready within %s", startTimeout))
 	defer cancel()
-	cluster, err := o.start(starting, logger, o.plan(p, runtime))
+	cluster, err := o.start(starting, logger, o.plan(p, runtime), p.Gateway)
 	if err != nil {
 		return err
 	}

@@ -79,6 +79,10 @@ func (c *child) supervise(started chan<- error) {
 func (c *child) start(out io.Writer) (*exec.Cmd, error) {
 	cmd := exec.Command(c.Command, c.Args...)
 	cmd.Env = append(os.Environ(), c.Env...)
+	if len(c.Listeners) > 0 {
+		cmd.Env = append(cmd.Env, "LISTEN_FDS="+strconv.Itoa(len(c.Listeners)))
+		cmd.ExtraFiles = c.Listeners
+	}
 	cmd.Dir = c.Dir
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{

@@ -25,6 +25,10 @@ type Process struct {
 	Env []string
 	// Dir is the working directory; "" is the supervisor's.
 	Dir string
+	// Listeners are listening sockets that outlive the child: each start of it inherits them as file descriptors 3 and up,
+	// with their number in LISTEN_FDS (systemd's socket activation protocol, sd_listen_fds(3)). Connections made while the child is being restarted wait
+	// instead of being refused. They stay the caller's to close.
+	Listeners []*os.File
 }
 
 // Options tune a Supervisor; the zero values are good.
