@@ -148,9 +148,4 @@ func (f Format) StreamContentType() string {
 }
 
 // key names the format in caches of encodings.
-func (f Format) key() string {
-	if f.As == "" {
-		return f.MediaType
-	}
-	return f.MediaType + ";as=" + string(f.As) + ";o=" + f.IncludeObject
-}
+func (f Format) key() string { return f.MediaType + ";as=" + string(f.As) }

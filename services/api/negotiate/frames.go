@@ -26,8 +26,8 @@ type Frames struct {
 // NewFrames begins a watch in f.
 func (v *View) NewFrames(f Format) *Frames { return &Frames{view: v, format: f} }
 
-// Event is the frame of e in pieces. Whole objects go out as their entries hold them; a frame that must be computed is kept at
-// the event, where the other watchers with the same format find it.
+// Event is the frame of e in pieces. Whole objects go out as their entries hold them; metadata, which must be computed, is kept
+// at the event, where the other watchers with the same format find it.
 func (w *Frames) Event(e endpoint.WatchEvent) ([][]byte, error) {
 	if e.Bookmark != nil {
 		return w.bookmark(e.Bookmark)
@@ -38,11 +38,11 @@ func (w *Frames) Event(e endpoint.WatchEvent) ([][]byte, error) {
 	if w.format.As == "" {
 		return w.frame(e.Type, v.Document(e.Entry))
 	}
-	key := object.FrameKey{Format: w.format.key(), Type: e.Type}
-	if first && w.format.As == AsTable {
-		key.Format += ";columns"
+	if w.format.As == AsTable {
+		// Rows tell ages, which are those of now, and are watched by people, of whom there are few: not kept.
+		return w.shown(e, first)
 	}
-	b, err := e.Event.Frame(key, func() ([]byte, error) { return w.build(e, first) })
+	b, err := e.Event.Frame(object.FrameKey{Format: w.format.key(), Type: e.Type}, func() ([]byte, error) { return w.build(e, first) })
 	return [][]byte{b}, err
 }
 
