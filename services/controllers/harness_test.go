@@ -27,6 +27,7 @@ type cluster struct {
 	ctx    context.Context
 	server *apitest.Server
 	client *apiclient.Client
+	grace  time.Duration // Config.NodeMonitorGracePeriod
 }
 
 // patience bounds a test that would wait for ever; no test depends on its length.
@@ -48,7 +49,7 @@ func (c *cluster) run(enabled ...string) (stop func()) {
 	if testing.Verbose() {
 		logger = slog.New(slog.NewTextHandler(c.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	s, err := New(Config{Enabled: enabled, Logger: logger, RootCA: []byte("PEM")})
+	s, err := New(Config{Enabled: enabled, Logger: logger, RootCA: []byte("PEM"), NodeMonitorGracePeriod: c.grace})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,6 +132,10 @@ func (d *deployments) reconcile(ctx context.Context, key string) (controller.Res
 		err = r.recreate(ctx)
 	default:
 		err = r.roll(ctx)
+	}
+	if apierrors.IsNotFound(err) {
+		// The Deployment or one of its ReplicaSets is gone, and the event that says so on its way.
+		return controller.Result{}, nil
 	}
 	return controller.Result{After: r.after}, err
 }

@@ -26,6 +26,10 @@ func wantedTaints(node *corev1.Node) (noSchedule []corev1.Taint, giveUp *corev1.
 	switch readyStatus(node) {
 	case corev1.ConditionFalse:
 		add(corev1.TaintNodeNotReady)
+		if readyCondition(node) == nil {
+			// It has just registered; nothing runs there yet.
+			break
+		}
 		giveUp = &corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}
 	case corev1.ConditionUnknown:
 		add(corev1.TaintNodeUnreachable)

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
@@ -67,7 +68,7 @@ func (r *replicaSets) updateStatus(ctx context.Context, rs *appsv1.ReplicaSet, s
 	}
 	rs = rs.DeepCopy()
 	rs.Status = status
-	if _, err := r.Client.ReplicaSets(rs.Namespace).UpdateStatus(ctx, rs); err != nil {
+	if _, err := r.Client.ReplicaSets(rs.Namespace).UpdateStatus(ctx, rs); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("updating the status of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	apiv1 "github.com/orrery-io/orrery/gen/go/orrery/api/v1"
 	"github.com/orrery-io/orrery/services/internal/apiclient"
@@ -125,10 +126,13 @@ func encode(obj marshaler) (*apiv1.Body, error) {
 	return &apiv1.Body{ContentType: runtime.ContentTypeProtobuf, Data: append([]byte("k8s\x00"), data...)}, err
 }
 
-// discovery is the document for every built-in kind.
+// discovery is the document for every kind of k8s.io/api.
 func discovery() *apidiscoveryv2.APIGroupDiscoveryList {
 	out := &apidiscoveryv2.APIGroupDiscoveryList{}
 	for _, k := range kinds.All {
+		if !scheme.Scheme.Recognizes(gvk(k, k.Kind)) {
+			continue
+		}
 		g := -1
 		for i := range out.Items {
 			if out.Items[i].Name == k.Group {
