@@ -20,11 +20,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	nodev1 "github.com/orrery-io/orrery/gen/go/orrery/node/v1"
+	"github.com/orrery-io/orrery/services/internal/apiclient"
 	"github.com/orrery-io/orrery/services/internal/images"
 	"github.com/orrery-io/orrery/services/node/agent"
 	"github.com/orrery-io/orrery/services/node/cri"
 	"github.com/orrery-io/orrery/services/node/network"
 	"github.com/orrery-io/orrery/services/node/nodeapi/memory"
+	"github.com/orrery-io/orrery/services/node/session"
+	"github.com/orrery-io/orrery/services/node/session/fakeapi"
 )
 
 // machine is a node with real containers over an in-memory api.
@@ -34,6 +38,8 @@ type machine struct {
 	api     *memory.API
 	service *Service
 	runtime cri.Runtime
+	// sessions is the api's side of the agent's session.
+	sessions *fakeapi.Server
 	// stop ends the agent; containers go on.
 	stop func()
 }
@@ -54,11 +60,15 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sessions, err := fakeapi.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir, err := os.MkdirTemp("", "node")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, ctx: ctx, api: memory.New(), stop: func() {}}
+	m := &machine{t: t, ctx: ctx, api: memory.New(), sessions: sessions, stop: func() {}}
 	m.service, err = New(Config{Name: "n1", DataDir: dir, Runtime: RuntimeContainerd, RegistryMirrors: []string{registry.Mirror()}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}.forTest())
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +89,7 @@ func newMachine(t *testing.T) *machine {
 		}
 		m.nothingLeft(dir)
 		registry.Close()
+		sessions.Close()
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -101,6 +112,10 @@ func (m *machine) start(subnet netip.Prefix) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	source := agent.NewSource(m.api, "n1", config.Logger)
 	config.API, config.Pods = m.api, source
+	config.Session = func(ctx context.Context, c session.Config) error {
+		c.API = apiclient.Config{Addresses: []string{m.sessions.Address()}}
+		return session.Run(ctx, c)
+	}
 	a := agent.New(config)
 	done := make(chan error, 1)
 	go func() { _ = source.Run(ctx) }()
@@ -261,6 +276,79 @@ func TestRealPod(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(m.service.config.DataDir, "pods")); err != nil || len(left) > 0 {
 		t.Errorf("pod folders left: %v, %v", left, err)
 	}
+}
+
+// TestRealStreams runs commands and connections through the agent's session.
+func TestRealStreams(t *testing.T) {
+	m := newMachine(t)
+	m.api.Put(&corev1.Pod{ObjectMeta: object("web"), Spec: corev1.PodSpec{NodeName: "n1", RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{container("nginx", "nginx:1.28", "")}}})
+	m.until("web", "ready", isReady)
+	open := func(o *nodev1.OpenStream) *fakeapi.Call {
+		t.Helper()
+		o.Namespace, o.PodName, o.Container = "default", "web", "nginx"
+		answer, err := m.sessions.Open(m.ctx, o)
+		if err != nil || answer.Call == nil {
+			t.Fatalf("refused: %v, %v", answer.Refused, err)
+		}
+		return answer.Call
+	}
+	data := func(channel uint32, text string) *nodev1.Frame {
+		return &nodev1.Frame{Kind: &nodev1.Frame_Data{Data: &nodev1.Data{Channel: channel, Data: []byte(text)}}}
+	}
+	call := open(&nodev1.OpenStream{Kind: &nodev1.OpenStream_Exec{Exec: &nodev1.Exec{Command: []string{"sh", "-c", "cat; echo oops >&2; exit 7"}, Stdin: true, Stdout: true, Stderr: true}}})
+	for _, frame := range []*nodev1.Frame{data(0, "one "), data(0, "two"), {Kind: &nodev1.Frame_Close{Close: &nodev1.CloseChannel{}}}} {
+		if err := call.Send(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, end, err := call.ReadAll()
+	if err != nil || out[1] != "one two" || out[2] != "oops\n" || end.GetExitCode() != 7 || end.GetReason() != "NonZeroExitCode" {
+		t.Errorf("exec: %v, %v, %v", out, end, err)
+	}
+
+	call = open(&nodev1.OpenStream{Kind: &nodev1.OpenStream_Exec{Exec: &nodev1.Exec{Command: []string{"sh", "-c", "read x; stty size"}, Stdin: true, Stdout: true, Tty: true}}})
+	for _, frame := range []*nodev1.Frame{{Kind: &nodev1.Frame_Resize{Resize: &nodev1.Resize{Width: 99, Height: 33}}}, data(0, "x\n")} {
+		if err := call.Send(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, end, err := call.ReadAll(); err != nil || !strings.Contains(out[1], "x") || end.GetExitCode() != 0 {
+		t.Errorf("tty: %v, %v, %v", out, end, err)
+	}
+
+	call = open(&nodev1.OpenStream{Kind: &nodev1.OpenStream_PortForward{PortForward: &nodev1.PortForward{}}})
+	for channel, port := range map[uint32]uint32{0: 80, 1: 81, 2: 80} {
+		if err := call.Send(&nodev1.Frame{Kind: &nodev1.Frame_Open{Open: &nodev1.OpenChannel{Channel: channel, Port: port}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, channel := range []uint32{0, 2} {
+		if err := call.Send(data(channel, "GET / HTTP/1.0\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages, failure := map[uint32]string{}, ""
+	for closed := 0; closed < 3; {
+		frame, err := call.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch kind := frame.Kind.(type) {
+		case *nodev1.Frame_Data:
+			pages[kind.Data.Channel] += string(kind.Data.Data)
+		case *nodev1.Frame_Close:
+			closed++
+		case *nodev1.Frame_Error:
+			failure = kind.Error.Message
+			closed++
+		}
+	}
+	call.Close()
+	if !strings.Contains(pages[0], "image nginx:1.28") || !strings.Contains(pages[2], "image nginx:1.28") || !strings.Contains(failure, "81") {
+		t.Errorf("port-forward: %v, error %q", pages, failure)
+	}
+	// An exec that goes on does not keep the agent from ending: the clean-up waits for it.
+	open(&nodev1.OpenStream{Kind: &nodev1.OpenStream_Exec{Exec: &nodev1.Exec{Command: []string{"sleep", "1000"}, Stdout: true}}})
 }
 
 func TestRealProbesLimitsAndBadImage(t *testing.T) {

@@ -150,8 +150,8 @@ func (d *Daemon) spawn() (process, error) {
 }
 
 // becomeReady waits for the runtime and its network, and puts the sandbox image in.
-func (d *Daemon) becomeReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+func (d *Daemon) becomeReady(parent context.Context) error {
+	ctx, cancel := context.WithTimeout(parent, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -170,6 +170,9 @@ func (d *Daemon) becomeReady(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			if parent.Err() != nil {
+				return parent.Err()
+			}
 			reason := "it does not answer"
 			switch {
 			case err != nil:

@@ -80,7 +80,7 @@ func command(address string, stdin, stdout, stderr, tty bool) handler {
 		}
 		options := remotecommand.StreamOptions{Tty: tty}
 		input, feed := io.Pipe()
-		defer input.Close()
+		defer feed.Close()
 		sizes := &sizeQueue{ctx: ctx, sizes: make(chan remotecommand.TerminalSize, 16)}
 		if stdin {
 			options.Stdin = input

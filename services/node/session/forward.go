@@ -24,8 +24,8 @@ const (
 	portForwardProtocol = "portforward.k8s.io"
 	// maxConnections bounds the open connections of one port-forward.
 	maxConnections = 1024
-	// queuedFrames is how many frames of a connection may wait for the pod to read them.
-	queuedFrames = 64
+	// queuedData is how many frames of a connection may wait for the pod to read them.
+	queuedData = 64
 )
 
 // portForward connects to ports inside the pod's network, through the runtime.
@@ -126,7 +126,7 @@ func (f *forward) find(channel uint32) *forwarded {
 }
 
 func (f *forward) open(id, port uint32) {
-	channel := &forwarded{frames: make(chan []byte, queuedFrames), done: make(chan struct{}), abort: make(chan struct{})}
+	channel := &forwarded{frames: make(chan []byte, queuedData), done: make(chan struct{}), abort: make(chan struct{})}
 	f.mu.Lock()
 	_, taken := f.channels[id]
 	full := len(f.channels) >= maxConnections

@@ -24,6 +24,9 @@ const maxData = 32 << 10
 // handler does a stream's work and returns how it ended.
 type handler func(ctx context.Context, c *conversation) *nodev1.End
 
+// queuedFrames is how many of the client's frames may wait for the handler.
+const queuedFrames = 16
+
 // conversation is the agent's side of one stream.
 type conversation struct {
 	stream interface {
@@ -31,20 +34,48 @@ type conversation struct {
 		Recv() (*nodev1.ServeResponse, error)
 	}
 	sending sync.Mutex
+	// frames are the client's, read by one goroutine; closed, with err set, when there are no more.
+	frames chan *nodev1.Frame
+	err    error
+}
+
+// read passes the client's frames on until the call ends.
+func (c *conversation) read(ctx context.Context) {
+	defer close(c.frames)
+	for {
+		m, err := c.stream.Recv()
+		if err != nil {
+			c.err = err
+			return
+		}
+		if m.GetFrame() == nil {
+			continue
+		}
+		select {
+		case c.frames <- m.GetFrame():
+		case <-ctx.Done():
+			c.err = ctx.Err()
+			return
+		}
+	}
 }
 
 // serve calls back and lets the handler work. The client's going away cancels the handler's context.
 func (s *session) serve(ctx context.Context, id string, handle handler) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	stream, err := s.service.Serve(ctx)
 	if err != nil {
+		cancel()
 		return err
 	}
+	c := &conversation{stream: stream, frames: make(chan *nodev1.Frame, queuedFrames)}
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer cancel()
 	if err := stream.Send(&nodev1.ServeRequest{Message: &nodev1.ServeRequest_StreamId{StreamId: id}}); err != nil {
 		return err
 	}
-	c := &conversation{stream: stream}
+	reader.Go(func() { c.read(ctx) })
 	end := handle(ctx, c)
 	if err := c.send(&nodev1.Frame{Kind: &nodev1.Frame_End{End: end}}); err != nil {
 		return err
@@ -53,14 +84,12 @@ func (s *session) serve(ctx context.Context, id string, handle handler) error {
 		return err
 	}
 	// The api ends the call when it has read everything; ending it before would drop what is on its way.
-	for {
-		if _, err := stream.Recv(); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
+	for range c.frames {
 	}
+	if errors.Is(c.err, io.EOF) {
+		return nil
+	}
+	return c.err
 }
 
 func (c *conversation) send(frame *nodev1.Frame) error {
@@ -69,17 +98,13 @@ func (c *conversation) send(frame *nodev1.Frame) error {
 	return c.stream.Send(&nodev1.ServeRequest{Message: &nodev1.ServeRequest_Frame{Frame: frame}})
 }
 
-// recv returns the client's next frame; io.EOF when it writes no more.
+// recv returns the client's next frame, or the error that ended the call: io.EOF when the client is done.
 func (c *conversation) recv() (*nodev1.Frame, error) {
-	for {
-		m, err := c.stream.Recv()
-		if err != nil {
-			return nil, err
-		}
-		if m.GetFrame() != nil {
-			return m.GetFrame(), nil
-		}
+	frame, ok := <-c.frames
+	if !ok {
+		return nil, c.err
 	}
+	return frame, nil
 }
 
 // writer writes to one channel.
