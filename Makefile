@@ -35,6 +35,7 @@ deps: ## install the distribution's packages that a node and the tests need
 .PHONY: generate
 generate: ## write proto/, gen/ and other generated files anew
 	services/internal/protogen/generate.sh
+	services/api/schema/openapigen/generate.sh
 
 .PHONY: lint
 lint: ## check formatting, vet, static analysis, the API definition
