@@ -43,7 +43,8 @@ func New(conn grpc.ClientConnInterface) *Client { return &Client{conn: conn} }
 // Conn is the connection, for services that have no method here (the node session).
 func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
 
-// Dial connects lazily: it fails only on a bad configuration; calls wait for the api until their context ends. close ends the connection.
+// Dial connects lazily: it fails only on a bad configuration. While no api can be reached calls fail with 503 ServiceUnavailable, to be tried again. close ends the
+// connection.
 func Dial(config Config) (client *Client, close func() error, err error) {
 	if len(config.Addresses) == 0 {
 		return nil, nil, errors.New("apiclient: no api address given")
