@@ -28,6 +28,7 @@ export ORRERY_API=$(sed -n 's/.*"api": "\(.*\)".*/\1/p' "$work/data/run/ports.js
 
 cd "$here/typescript"
 npm ci --no-audit --no-fund --silent
-"$root/.build/bin/buf" generate "$root/proto" --template buf.gen.yaml --path "$root/proto/orrery/core/v1" --path "$root/proto/orrery/meta/v1" --include-imports --output .
+rm -rf gen
+PATH=$PWD/node_modules/.bin:$PATH "$root/services/internal/protogen/typescript.sh" gen proto/orrery/core/v1 proto/orrery/meta/v1
 npx tsc --noEmit
 npm test
