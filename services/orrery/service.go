@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"time"
 
@@ -85,7 +86,7 @@ type processOptions struct {
 func (p *processOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&p.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&p.logFormat, "log-format", "text", "text or json")
-	flags.StringVar(&p.metricsListen, "metrics-listen", "", "host:port on which to serve Prometheus metrics at /metrics; empty for none")
+	flags.StringVar(&p.metricsListen, "metrics-listen", "", "host:port on which to serve Prometheus metrics at /metrics and profiles at /debug/pprof; empty for none")
 }
 
 func (p *processOptions) logger() (*slog.Logger, error) {
@@ -141,6 +142,9 @@ func serveMetrics(address string, logger *slog.Logger) (stop func(), err error) 
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", telemetry.MetricsHandler())
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() {
