@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +12,14 @@ import (
 
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// busyboxTree is the statically linked busybox with a link for each of its programs, and the few files that a C library expects.
+// busyboxTree is busybox with a link for each of its programs, its libraries, and the few files that a C library expects. It is the dynamically linked
+// one: a static one crashes when it looks names up in an image without the C library that it was built with.
 func (b *builder) busyboxTree(ctx context.Context) (tree, error) {
-	root, err := b.packages.unpack(ctx, "busybox-static")
+	root, err := b.packages.unpack(ctx, "busybox")
+	if err != nil {
+		return nil, err
+	}
+	libraries, err := b.libraryRoots(ctx, "busybox")
 	if err != nil {
 		return nil, err
 	}
@@ -24,12 +30,18 @@ func (b *builder) busyboxTree(ctx context.Context) (tree, error) {
 			break
 		}
 	}
+	if binary == "" {
+		return nil, fmt.Errorf("the package busybox has no bin/busybox: this distribution packs it otherwise")
+	}
 	applets, err := run(ctx, "", binary, "--list-full")
 	if err != nil {
 		return nil, err
 	}
 	t := tree{}
 	if err := t.copy("/bin/busybox", binary, 0o755); err != nil {
+		return nil, err
+	}
+	if err := t.addLibraries(b.arch, binary, libraries); err != nil {
 		return nil, err
 	}
 	for applet := range strings.Lines(string(applets)) {

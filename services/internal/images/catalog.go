@@ -30,6 +30,23 @@ type builder struct {
 	arch     string
 }
 
+// libraryRoots unpacks the library packages that a package depends on.
+func (b *builder) libraryRoots(ctx context.Context, name string) ([]string, error) {
+	dependencies, err := b.packages.libraries(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var roots []string
+	for _, dependency := range dependencies {
+		root, err := b.packages.unpack(ctx, dependency)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, root)
+	}
+	return roots, nil
+}
+
 type recipe struct {
 	reference string
 	build     func(context.Context) (v1.Image, error)

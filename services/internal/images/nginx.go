@@ -58,17 +58,9 @@ func (b *builder) nginx(ctx context.Context, tag string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	dependencies, err := b.packages.libraries(ctx, "nginx")
+	roots, err := b.libraryRoots(ctx, "nginx")
 	if err != nil {
 		return nil, err
-	}
-	var roots []string
-	for _, dependency := range dependencies {
-		root, err := b.packages.unpack(ctx, dependency)
-		if err != nil {
-			return nil, err
-		}
-		roots = append(roots, root)
 	}
 	server := tree{}
 	if err := server.copy("/usr/sbin/nginx", binary, 0o755); err != nil {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/node/cri"
 	"github.com/orrery-io/orrery/services/node/nodeapi/memory"
 	"github.com/orrery-io/orrery/services/node/nodestatus"
@@ -314,6 +315,32 @@ func TestMissingConfigMapIsToldAndWaitedFor(t *testing.T) {
 	}
 	f.api.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "default"}, Data: map[string]string{"A": "1"}})
 	f.until("web", "running", running)
+}
+
+func TestWorkBelongsToTheTraceOfTheWriteBehindIt(t *testing.T) {
+	spans, restore := telemetry.InstallMemory()
+	defer restore()
+	f := newFixture(t)
+	// What is there when the agent starts comes without traces.
+	f.api.Put(pod("first"))
+	f.until("first", "running", running)
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	f.api.PutTraced(pod("web"), "00-"+id+"-b7ad6b7169203331-01")
+	f.until("web", "running", running)
+	if !f.api.WroteStatusIn(id) {
+		t.Error("no status write carries the trace")
+	}
+	f.stop()
+	synced := 0
+	for _, span := range spans.GetSpans() {
+		if span.Name == "node sync pod" && span.SpanContext.TraceID().String() == id {
+			synced++
+		}
+	}
+	// One turn starts the sandbox and the pull, another the container.
+	if synced < 2 {
+		t.Errorf("%d turns in the trace, want at least 2: %v", synced, spans.GetSpans())
+	}
 }
 
 func TestDeadlineFailsThePod(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"go.opentelemetry.io/otel/trace"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,8 @@ type API struct {
 	objects  map[string]metav1.Object
 	streams  map[*stream]struct{}
 	changed  chan struct{}
+	// traces are those that status writes were part of.
+	traces map[string]bool
 	// away makes every call fail as if the api were down.
 	away bool
 }
@@ -40,7 +43,7 @@ var _ nodeapi.Interface = (*API)(nil)
 
 // New makes an empty API.
 func New() *API {
-	return &API{objects: map[string]metav1.Object{}, streams: map[*stream]struct{}{}, changed: make(chan struct{})}
+	return &API{objects: map[string]metav1.Object{}, streams: map[*stream]struct{}{}, changed: make(chan struct{}), traces: map[string]bool{}}
 }
 
 // SetAway makes calls fail, or work again; open watches break.
@@ -91,10 +94,13 @@ func resourceOf(obj metav1.Object) string {
 }
 
 // Put stores an object as a user would create or change it.
-func (a *API) Put(obj metav1.Object) {
+func (a *API) Put(obj metav1.Object) { a.PutTraced(obj, "") }
+
+// PutTraced is Put by a write with a W3C trace context.
+func (a *API) PutTraced(obj metav1.Object, traceParent string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.store(copyOf(obj), "")
+	a.store(copyOf(obj), traceParent)
 }
 
 func copyOf(obj metav1.Object) metav1.Object {
@@ -187,7 +193,12 @@ func (a *API) Pod(_ context.Context, namespace, name string) (*corev1.Pod, error
 	return get[*corev1.Pod](a, "pods", namespace, name)
 }
 
-func (a *API) UpdatePodStatus(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+func (a *API) UpdatePodStatus(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		a.mu.Lock()
+		a.traces[span.TraceID().String()] = true
+		a.mu.Unlock()
+	}
 	return update(a, pod, func(current, wanted *corev1.Pod) { current.Status = wanted.Status })
 }
 
@@ -276,6 +287,13 @@ func (a *API) PatchEvent(_ context.Context, namespace, name string, patch []byte
 	}
 	a.Put(event)
 	return event, nil
+}
+
+// WroteStatusIn tells whether a pod's status was written as part of a trace, given by its id.
+func (a *API) WroteStatusIn(traceID string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.traces[traceID]
 }
 
 // Events lists "REASON: MESSAGE" of the pod's events.
