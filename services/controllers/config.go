@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
 
 	"github.com/orrery-io/orrery/services/internal/apiclient"
@@ -17,8 +18,8 @@ import (
 type Config struct {
 	// API is where the api is; the client certificate's name should be system:kube-controller-manager.
 	API apiclient.Config
-	// Identity names this process in the Lease; the hostname when empty. It must be the same after a restart, so that the process gets
-	// its own Lease back at once, and unique among processes.
+	// Identity names this process in the Lease. One that is the same after a restart gets its Lease back at once; it must then never be
+	// used by two processes at a time. The hostname and something random when empty, which is always safe.
 	Identity string
 	// Enabled names the controllers to run; all when empty. See Names.
 	Enabled []string
@@ -55,7 +56,7 @@ func (c *Config) complete() error {
 		if err != nil {
 			return fmt.Errorf("controllers: no identity given and no hostname to use instead: %w", err)
 		}
-		c.Identity = host
+		c.Identity = host + "_" + string(uuid.NewUUID())
 	}
 	if len(c.Enabled) == 0 {
 		c.Enabled = Names()

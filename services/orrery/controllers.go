@@ -19,7 +19,7 @@ type controllersOptions struct {
 
 func (o *controllersOptions) bind(flags *pflag.FlagSet) {
 	o.clientOptions.bind(flags)
-	flags.StringVar(&o.identity, "identity", "", "name of this process among the candidates for leadership; the hostname when empty")
+	flags.StringVar(&o.identity, "identity", "", "name of this process among the candidates for leadership, the same after a restart and no other's; hostname and something random when empty")
 	flags.StringSliceVar(&o.enabled, "controllers", nil, "controllers to run; all when empty")
 }
 
