@@ -3,11 +3,13 @@ package admission
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/orrery-io/orrery/services/api/object"
 	"github.com/orrery-io/orrery/services/api/registry"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 )
 
 // Operation is what is done.
@@ -67,11 +69,12 @@ type Validating interface {
 type Chain struct {
 	mutating   []Mutating
 	validating []Validating
+	tracer     trace.Tracer
 }
 
 // NewChain makes a chain of plugins.
 func NewChain(plugins ...Plugin) *Chain {
-	c := &Chain{}
+	c := &Chain{tracer: telemetry.Tracer("api")}
 	for _, p := range plugins {
 		if m, ok := p.(Mutating); ok {
 			c.mutating = append(c.mutating, m)
@@ -84,12 +87,15 @@ func NewChain(plugins ...Plugin) *Chain {
 }
 
 // Mutate runs the mutating plugins; the first error ends it.
-func (c *Chain) Mutate(ctx context.Context, a *Attributes) error {
-	if c == nil {
+func (c *Chain) Mutate(ctx context.Context, a *Attributes) (err error) {
+	if c == nil || len(c.mutating) == 0 {
 		return nil
 	}
+	ctx, span := c.tracer.Start(ctx, "admission mutate")
+	defer func() { telemetry.End(span, err) }()
 	for _, p := range c.mutating {
 		if p.Handles(a.Operation) {
+			span.AddEvent(p.Name())
 			if err := p.Mutate(ctx, a); err != nil {
 				return err
 			}
@@ -99,12 +105,15 @@ func (c *Chain) Mutate(ctx context.Context, a *Attributes) error {
 }
 
 // Validate runs the validating plugins; the first error ends it.
-func (c *Chain) Validate(ctx context.Context, a *Attributes) error {
-	if c == nil {
+func (c *Chain) Validate(ctx context.Context, a *Attributes) (err error) {
+	if c == nil || len(c.validating) == 0 {
 		return nil
 	}
+	ctx, span := c.tracer.Start(ctx, "admission validate")
+	defer func() { telemetry.End(span, err) }()
 	for _, p := range c.validating {
 		if p.Handles(a.Operation) {
+			span.AddEvent(p.Name())
 			if err := p.Validate(ctx, a); err != nil {
 				return err
 			}

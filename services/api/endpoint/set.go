@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"github.com/orrery-io/orrery/services/api/registry"
 	"github.com/orrery-io/orrery/services/api/storage"
 	"github.com/orrery-io/orrery/services/api/watchcache"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 )
 
 // Set is the endpoints of all kinds that are stored.
@@ -22,6 +24,7 @@ type Set struct {
 	store      *storage.Store
 	admit      *admission.Chain
 	clock      clock.PassiveClock
+	tracer     trace.Tracer
 	byResource map[schema.GroupVersionResource]*Endpoint
 }
 
@@ -42,7 +45,7 @@ func CacheTypes(kinds []*registry.Kind) []watchcache.Type {
 
 // NewSet makes an endpoint for each kind that is stored. hub has the kinds' CacheTypes; admit may be nil.
 func NewSet(kinds []*registry.Kind, hub *watchcache.Hub, store *storage.Store, admit *admission.Chain, c clock.PassiveClock) *Set {
-	s := &Set{hub: hub, store: store, admit: admit, clock: c, byResource: make(map[schema.GroupVersionResource]*Endpoint, len(kinds))}
+	s := &Set{hub: hub, store: store, admit: admit, clock: c, tracer: telemetry.Tracer("api"), byResource: make(map[schema.GroupVersionResource]*Endpoint, len(kinds))}
 	for _, k := range kinds {
 		cache := hub.Cache(k.Prefix())
 		if k.NotStored || cache == nil {

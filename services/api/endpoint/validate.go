@@ -9,12 +9,15 @@ import (
 
 	"github.com/orrery-io/orrery/services/api/object"
 	"github.com/orrery-io/orrery/services/api/warning"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 )
 
 var metadataPath = field.NewPath("metadata")
 
 // validateNew returns the 422 that names all that is wrong with a new object.
-func (e *Endpoint) validateNew(ctx context.Context, obj object.Object) error {
+func (e *Endpoint) validateNew(ctx context.Context, obj object.Object) (err error) {
+	ctx, span := e.set.tracer.Start(ctx, "validate")
+	defer func() { telemetry.End(span, err) }()
 	check := e.kind.NameCheck
 	if check == nil {
 		check = apivalidation.NameIsDNSSubdomain
@@ -32,7 +35,9 @@ func (e *Endpoint) validateNew(ctx context.Context, obj object.Object) error {
 
 // validateChange returns the 422 that names all that is wrong with what an update makes of old. Each subresource has its own
 // rules, those of the metadata are common.
-func (e *Endpoint) validateChange(ctx context.Context, subresource string, obj, old object.Object) error {
+func (e *Endpoint) validateChange(ctx context.Context, subresource string, obj, old object.Object) (err error) {
+	ctx, span := e.set.tracer.Start(ctx, "validate")
+	defer func() { telemetry.End(span, err) }()
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(obj, old, metadataPath)
 	switch subresource {
 	case "", "scale":

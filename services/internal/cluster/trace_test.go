@@ -58,6 +58,10 @@ func TestOneTraceFromApplyToContainer(t *testing.T) {
 		{"gateway", "HTTP POST /apis/apps/v1/deployments", 1},
 		{"gateway", "orrery.", 1}, // its call of the api
 		{"api", "orrery.", 1},
+		{"api", "authn", 1},
+		{"api", "authz", 1},
+		{"api", "admission", 1},
+		{"api", "validate", 1},
 		{"api", "orrery.store.v1.StoreService/Txn", 1},
 		{"store", "orrery.store.v1.StoreService/Txn", 1},
 		{"store", "raft commit", 1},
