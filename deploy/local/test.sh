@@ -9,7 +9,7 @@ step "build" make --no-print-directory build images
 step "lint" services/internal/protogen/lint.sh
 step "generated files are up to date" deploy/local/generated.sh
 # -p 1: one package at a time, since several start servers and containers on this machine.
-step "tests with the race detector" go test -race -p 2 -timeout 20m ./...
+step "tests with the race detector" env ORRERY_BIN="$PWD/bin/orrery" go test -race -p 2 -timeout 20m ./...
 if [ -d services/internal/cluster/clients ]; then
 	step "clients: client-go, controller-runtime, TypeScript" services/internal/cluster/clients/run.sh
 fi
