@@ -108,7 +108,7 @@ func TestAcknowledgedWritesSurviveTheStore(t *testing.T) {
 // expectUnavailable accepts the answers that a client may try again after.
 func expectUnavailable(t *testing.T, err error) {
 	t.Helper()
-	if !apierrors.IsServiceUnavailable(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) && !apierrors.IsInternalError(err) {
+	if !apierrors.IsServiceUnavailable(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err) {
 		t.Errorf("while the store is away a write was answered with %v (%s), want one that says to try again", err, apierrors.ReasonForError(err))
 	}
 }
