@@ -49,6 +49,9 @@ func (b *builder) busyboxTree(ctx context.Context) (tree, error) {
 			t.symlink(applet, "/bin/busybox")
 		}
 	}
+	if err := b.addWget(ctx, t); err != nil {
+		return nil, err
+	}
 	t.dir("/root", 0o700)
 	t.dir("/home", 0o755)
 	t.dir("/tmp", 0o1777)
@@ -60,10 +63,39 @@ func (b *builder) busyboxTree(ctx context.Context) (tree, error) {
 	return t, nil
 }
 
-func (b *builder) busybox(ctx context.Context) (v1.Image, error) {
+func (b *builder) baseLayer(ctx context.Context) (v1.Layer, error) {
+	if b.base != nil {
+		return b.base, nil
+	}
 	t, err := b.busyboxTree(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return image(b.arch, v1.Config{Cmd: []string{"sh"}, Env: []string{defaultPath}}, t)
+	b.base, err = t.layer()
+	return b.base, err
+}
+
+// addWget replaces busybox' wget, which the distribution builds without time-outs (-T crashes it), by the GNU one.
+func (b *builder) addWget(ctx context.Context, t tree) error {
+	root, err := b.packages.unpack(ctx, "wget")
+	if err != nil {
+		return err
+	}
+	libraries, err := b.libraryRoots(ctx, "wget")
+	if err != nil {
+		return err
+	}
+	binary := filepath.Join(root, "usr/bin/wget")
+	if err := t.copy("/usr/bin/wget", binary, 0o755); err != nil {
+		return err
+	}
+	return t.addLibraries(b.arch, binary, libraries)
+}
+
+func (b *builder) busybox(ctx context.Context) (v1.Image, error) {
+	base, err := b.baseLayer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return image(b.arch, v1.Config{Cmd: []string{"sh"}, Env: []string{defaultPath}}, base)
 }

@@ -28,21 +28,31 @@ type Options struct {
 type builder struct {
 	packages packages
 	arch     string
+	// base and server are layers that several images share, made once: busybox, and nginx without its page.
+	base, server v1.Layer
 }
 
-// libraryRoots unpacks the library packages that a package depends on.
+// libraryRoots unpacks the library packages that a package depends on, at any depth.
 func (b *builder) libraryRoots(ctx context.Context, name string) ([]string, error) {
-	dependencies, err := b.packages.libraries(ctx, name)
-	if err != nil {
-		return nil, err
-	}
 	var roots []string
-	for _, dependency := range dependencies {
-		root, err := b.packages.unpack(ctx, dependency)
+	seen := map[string]bool{}
+	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
+		dependencies, err := b.packages.libraries(ctx, queue[0])
 		if err != nil {
 			return nil, err
 		}
-		roots = append(roots, root)
+		for _, dependency := range dependencies {
+			if seen[dependency] {
+				continue
+			}
+			seen[dependency] = true
+			root, err := b.packages.unpack(ctx, dependency)
+			if err != nil {
+				return nil, err
+			}
+			roots = append(roots, root)
+			queue = append(queue, dependency)
+		}
 	}
 	return roots, nil
 }

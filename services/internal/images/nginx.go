@@ -42,9 +42,34 @@ const nginxSite = `server {
 // nginx is the distribution's nginx over busybox, laid out like the image of that name: pages in /usr/share/nginx/html, sites in
 // /etc/nginx/conf.d, logs on stdout and stderr. The tag names the image alone; two tags differ in their page, label and NGINX_VERSION.
 func (b *builder) nginx(ctx context.Context, tag string) (v1.Image, error) {
-	base, err := b.busyboxTree(ctx)
+	base, err := b.baseLayer(ctx)
 	if err != nil {
 		return nil, err
+	}
+	server, err := b.serverLayer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page := tree{}
+	page.file("/usr/share/nginx/html/index.html", 0o644, fmt.Appendf(nil,
+		"<!DOCTYPE html>\n<html>\n<head><title>Welcome to nginx!</title></head>\n<body>\n<h1>Welcome to nginx!</h1>\n<p>image nginx:%s</p>\n</body>\n</html>\n", tag))
+	top, err := page.layer()
+	if err != nil {
+		return nil, err
+	}
+	return image(b.arch, v1.Config{
+		Cmd:          []string{"nginx", "-g", "daemon off;"},
+		Env:          []string{defaultPath, "NGINX_VERSION=" + tag},
+		Labels:       map[string]string{"org.opencontainers.image.version": tag},
+		ExposedPorts: map[string]struct{}{"80/tcp": {}},
+		StopSignal:   "SIGQUIT",
+	}, base, server, top)
+}
+
+// serverLayer is the server with its libraries and configuration.
+func (b *builder) serverLayer(ctx context.Context) (v1.Layer, error) {
+	if b.server != nil {
+		return b.server, nil
 	}
 	program, err := b.packages.unpack(ctx, "nginx")
 	if err != nil {
@@ -77,14 +102,6 @@ func (b *builder) nginx(ctx context.Context, tag string) (v1.Image, error) {
 	server.symlink("/var/log/nginx/access.log", "/dev/stdout")
 	server.symlink("/var/log/nginx/error.log", "/dev/stderr")
 	server.dir("/var/lib/nginx", 0o755)
-	page := tree{}
-	page.file("/usr/share/nginx/html/index.html", 0o644, fmt.Appendf(nil,
-		"<!DOCTYPE html>\n<html>\n<head><title>Welcome to nginx!</title></head>\n<body>\n<h1>Welcome to nginx!</h1>\n<p>image nginx:%s</p>\n</body>\n</html>\n", tag))
-	return image(b.arch, v1.Config{
-		Cmd:          []string{"nginx", "-g", "daemon off;"},
-		Env:          []string{defaultPath, "NGINX_VERSION=" + tag},
-		Labels:       map[string]string{"org.opencontainers.image.version": tag},
-		ExposedPorts: map[string]struct{}{"80/tcp": {}},
-		StopSignal:   "SIGQUIT",
-	}, base, server, page)
+	b.server, err = server.layer()
+	return b.server, err
 }

@@ -14,7 +14,7 @@ import (
 // orrery is the given orrery binary over busybox with the usual certificate authorities. A dynamically linked binary brings the build
 // machine's libraries along.
 func (b *builder) orrery(ctx context.Context, binary string) (v1.Image, error) {
-	base, err := b.busyboxTree(ctx)
+	base, err := b.baseLayer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func (b *builder) orrery(ctx context.Context, binary string) (v1.Image, error) {
 		}
 		bundle = append(bundle, pem...)
 	}
-	base.file("/etc/ssl/certs/ca-certificates.crt", 0o644, bundle)
 	program := tree{}
+	program.file("/etc/ssl/certs/ca-certificates.crt", 0o644, bundle)
 	if err := program.copy("/usr/local/bin/orrery", binary, 0o755); err != nil {
 		return nil, fmt.Errorf("the orrery binary (make build makes it): %w", err)
 	}
@@ -51,5 +51,9 @@ func (b *builder) orrery(ctx context.Context, binary string) (v1.Image, error) {
 			return nil, err
 		}
 	}
-	return image(b.arch, v1.Config{Entrypoint: []string{"/usr/local/bin/orrery"}, Env: []string{defaultPath}}, base, program)
+	top, err := program.layer()
+	if err != nil {
+		return nil, err
+	}
+	return image(b.arch, v1.Config{Entrypoint: []string{"/usr/local/bin/orrery"}, Env: []string{defaultPath}}, base, top)
 }

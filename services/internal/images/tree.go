@@ -3,7 +3,6 @@ package images
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -92,19 +91,8 @@ func (t tree) layer() (v1.Layer, error) {
 		tarball.WithMediaType(types.OCILayer))
 }
 
-// image puts trees above each other and sets what the image runs.
-func image(arch string, config v1.Config, trees ...tree) (v1.Image, error) {
-	if len(trees) == 0 {
-		return nil, errors.New("an image needs at least one layer")
-	}
-	var layers []v1.Layer
-	for _, t := range trees {
-		layer, err := t.layer()
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, layer)
-	}
+// image puts layers above each other and sets what the image runs.
+func image(arch string, config v1.Config, layers ...v1.Layer) (v1.Image, error) {
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err := mutate.AppendLayers(base, layers...)
 	if err != nil {

@@ -325,7 +325,7 @@ func TestWorkBelongsToTheTraceOfTheWriteBehindIt(t *testing.T) {
 	f.api.Put(pod("first"))
 	f.until("first", "running", running)
 	const id = "0af7651916cd43dd8448eb211c80319c"
-	f.api.PutTraced(pod("web"), "00-"+id+"-b7ad6b7169203331-01")
+	f.api.PutTraced(pod("web", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "another:1" }), "00-"+id+"-b7ad6b7169203331-01")
 	f.until("web", "running", running)
 	if !f.api.WroteStatusIn(id) {
 		t.Error("no status write carries the trace")
