@@ -36,11 +36,12 @@ type builder struct {
 func (b *builder) libraryRoots(ctx context.Context, name string) ([]string, error) {
 	var roots []string
 	seen := map[string]bool{}
-	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
-		dependencies, err := b.packages.libraries(ctx, queue[0])
+	for level := []string{name}; len(level) > 0; {
+		dependencies, err := b.packages.libraries(ctx, level)
 		if err != nil {
 			return nil, err
 		}
+		level = nil
 		for _, dependency := range dependencies {
 			if seen[dependency] {
 				continue
@@ -51,7 +52,7 @@ func (b *builder) libraryRoots(ctx context.Context, name string) ([]string, erro
 				return nil, err
 			}
 			roots = append(roots, root)
-			queue = append(queue, dependency)
+			level = append(level, dependency)
 		}
 	}
 	return roots, nil

@@ -46,11 +46,12 @@ func (p packages) unpack(ctx context.Context, name string) (string, error) {
 	return root, nil
 }
 
-// libraries lists the packages that name depends on and that hold shared libraries, by Debian's naming rule.
-func (p packages) libraries(ctx context.Context, name string) ([]string, error) {
-	out, err := run(ctx, p.dir, "apt-cache", "depends", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", name)
+// libraries lists the packages that the named ones depend on and that hold shared libraries, by Debian's naming rule.
+func (p packages) libraries(ctx context.Context, names []string) ([]string, error) {
+	args := append([]string{"depends", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances"}, names...)
+	out, err := run(ctx, p.dir, "apt-cache", args...)
 	if err != nil {
-		return nil, fmt.Errorf("reading the dependencies of %s: %w", name, err)
+		return nil, fmt.Errorf("reading the dependencies of %s: %w", strings.Join(names, ", "), err)
 	}
 	var found []string
 	for line := range strings.Lines(string(out)) {

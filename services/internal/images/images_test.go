@@ -10,9 +10,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
+// cache holds unpacked packages between runs; the build folder is not part of the repository.
+const cache = "../../../.build/images.packages"
+
 func TestBuiltImagesArePulledFromTheRegistry(t *testing.T) {
 	dir := t.TempDir()
-	if err := Build(t.Context(), Options{Out: filepath.Join(dir, "layout")}); err != nil {
+	if err := Build(t.Context(), Options{Out: filepath.Join(dir, "layout"), Cache: cache}); err != nil {
 		t.Fatal(err)
 	}
 	registry, err := Serve(t.Context(), filepath.Join(dir, "layout"), "127.0.0.1:0")
@@ -53,7 +56,7 @@ func TestBuiltImagesArePulledFromTheRegistry(t *testing.T) {
 func TestSamePackagesGiveSameDigests(t *testing.T) {
 	dir := t.TempDir()
 	digests := func(out string) map[string]string {
-		if err := Build(t.Context(), Options{Out: filepath.Join(dir, out), Cache: filepath.Join(dir, "packages")}); err != nil {
+		if err := Build(t.Context(), Options{Out: filepath.Join(dir, out), Cache: cache}); err != nil {
 			t.Fatal(err)
 		}
 		l, err := openLayout(filepath.Join(dir, out))
