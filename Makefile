@@ -14,7 +14,7 @@ help: ## show this list
 .PHONY: build
 build: ## build bin/orrery
 	@mkdir -p bin
-	$(GO) build -trimpath -o $(BIN) ./services/orrery
+	$(GO) build -o $(BIN) ./services/orrery
 
 .PHONY: up
 up: ## install what is missing, build, start a one-node cluster in the background
