@@ -19,7 +19,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := root().ExecuteContext(ctx)
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "orrery:", err)
