@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -119,8 +120,11 @@ func (d *Daemon) clear(ctx context.Context) error {
 func (d *Daemon) deleteContainers(ctx context.Context) error {
 	root := filepath.Join(d.paths.state(), "runc", "k8s.io")
 	entries, err := os.ReadDir(root)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // never had a container
+	}
+	if err != nil {
+		return err
 	}
 	var errs []error
 	for _, entry := range entries {
