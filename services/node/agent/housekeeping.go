@@ -77,11 +77,13 @@ func (a *Agent) rotateLogs(ctx context.Context) {
 	root := filepath.Join(a.config.Host.Dir, "logs", "pods")
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".log") {
-			return nil //nolint:nilerr // a pod that goes away meanwhile is no reason to stop
+			//lint:ignore nilerr a pod that goes away meanwhile is no reason to stop
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil || !logs.TooLarge(info.Size()) {
-			return nil //nolint:nilerr // as above
+			//lint:ignore nilerr as above
+			return nil
 		}
 		name := filepath.Base(filepath.Dir(path))
 		pod := filepath.Base(filepath.Dir(filepath.Dir(path)))

@@ -188,7 +188,8 @@ type output struct {
 func (o *output) line(raw []byte) (done bool, err error) {
 	r, err := parse(raw)
 	if err != nil {
-		return false, nil // one damaged line must not hide all others
+		//lint:ignore nilerr one damaged line must not hide all others
+		return false, nil
 	}
 	if r.time.Before(o.options.Since) || o.options.Stream != "" && r.stream != o.options.Stream {
 		return false, nil

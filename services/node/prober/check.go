@@ -179,6 +179,7 @@ func tcp(ctx context.Context, target Target, action *corev1.TCPSocketAction, tim
 	}
 	conn, err := (&net.Dialer{Timeout: timeout}).DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(number)))
 	if err != nil {
+		//lint:ignore nilerr a refused connection is the probe's result; an error would say that it could not be made
 		return false, err.Error(), nil
 	}
 	conn.Close()

@@ -28,7 +28,8 @@ func (c *Checker) Hook(ctx context.Context, target Target, handler *corev1.Lifec
 			return err
 		}
 		if result.ExitCode != 0 {
-			return fmt.Errorf("Exec lifecycle hook (%v) for Container %q failed - exit code %d, message: %q", //nolint:staticcheck // the text that tools know
+			//lint:ignore ST1005 the text that tools know
+			return fmt.Errorf("Exec lifecycle hook (%v) for Container %q failed - exit code %d, message: %q",
 				handler.Exec.Command, target.Container.Name, result.ExitCode, string(result.Stdout)+string(result.Stderr))
 		}
 		return nil
