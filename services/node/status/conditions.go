@@ -12,9 +12,6 @@ import (
 	"github.com/orrery-io/orrery/services/node/podstate"
 )
 
-// owned are the conditions that the node writes; all others are somebody else's.
-var owned = []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady}
-
 func conditions(in Input, status *corev1.PodStatus, sandbox *podstate.Sandbox) []corev1.PodCondition {
 	started := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}
 	if sandbox != nil && (in.Pod.Spec.HostNetwork || len(sandbox.IPs) > 0) {
