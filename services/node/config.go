@@ -93,6 +93,9 @@ func (c *Config) complete() error {
 	if c.RuntimeEndpoint != "" && c.Runtime == RuntimeSimulated {
 		errs = append(errs, errors.New("a runtime endpoint and simulated containers exclude each other"))
 	}
+	if err := containerd.CheckMirrors(c.RegistryMirrors); err != nil {
+		errs = append(errs, err)
+	}
 	if c.PodCIDR != "" {
 		if prefix, err := netip.ParsePrefix(c.PodCIDR); err != nil || !prefix.Addr().Is4() || prefix.Bits() > 30 {
 			errs = append(errs, fmt.Errorf("pod CIDR %q: want an IPv4 network such as 10.244.1.0/24", c.PodCIDR))

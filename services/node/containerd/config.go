@@ -136,6 +136,26 @@ func (c Config) write(m machine) (changed bool, err error) {
 	return changed, c.writeNetwork(m)
 }
 
+// parseMirror splits HOST=URL.
+func parseMirror(mirror string) (host, target string, err error) {
+	host, target, ok := strings.Cut(mirror, "=")
+	u, err := url.Parse(target)
+	if !ok || host == "" || strings.ContainsAny(host, "/\\") || err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return "", "", fmt.Errorf("registry mirror %q is not HOST=URL, as in docker.io=http://127.0.0.1:5000", mirror)
+	}
+	return host, target, nil
+}
+
+// CheckMirrors tells what is wrong with the first malformed registry mirror, if any.
+func CheckMirrors(mirrors []string) error {
+	for _, mirror := range mirrors {
+		if _, _, err := parseMirror(mirror); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeMirrors makes one folder with a hosts.toml per registry, which containerd reads at every pull.
 func (c Config) writeMirrors() error {
 	certs := paths{c.Dir}.certs()
@@ -148,10 +168,9 @@ func (c Config) writeMirrors() error {
 	mirrors := map[string][]string{}
 	var order []string
 	for _, mirror := range c.RegistryMirrors {
-		host, target, ok := strings.Cut(mirror, "=")
-		u, err := url.Parse(target)
-		if !ok || host == "" || strings.ContainsAny(host, "/\\") || err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("registry mirror %q is not HOST=URL, as in docker.io=http://127.0.0.1:5000", mirror)
+		host, target, err := parseMirror(mirror)
+		if err != nil {
+			return err
 		}
 		if mirrors[host] == nil {
 			order = append(order, host)
