@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,11 +76,6 @@ func (t target) newObject() (object.Object, error) {
 	return obj, nil
 }
 
-// groupResource is the resource's name in error texts.
-func (t target) groupResource() schema.GroupResource {
-	return schema.GroupResource{Group: t.kind.Group, Resource: t.kind.Plural}
-}
-
 // allows says whether the target supports a verb; otherwise the error is 405.
 func (t target) allows(verb string) error {
 	if t.subresource == "" {
@@ -130,5 +124,3 @@ func errWrongVerb() error {
 var errNameRequired = apierrors.NewBadRequest("name must be provided")
 
 var errStreamOnly = apierrors.NewBadRequest("watches and logs are answered in pieces: call RestService.Stream")
-
-var errDraining = errors.New("the server is shutting down")

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/orrery-io/orrery/services/api/authn"
 	"github.com/orrery-io/orrery/services/api/authz"
@@ -46,6 +47,8 @@ type Config struct {
 	// Authenticate says who calls; authn.Authenticate when nil.
 	Authenticate Authenticate
 	Authorizer   authz.Authorizer
+	// Clock paces watches; the real one when nil.
+	Clock clock.Clock
 }
 
 // Documents serves the paths that are no resources. found is false where there is no such document.
@@ -64,6 +67,7 @@ type Server struct {
 	rpcs      map[string]rpc
 	decoder   *negotiate.Decoder
 	metrics   *metrics
+	pacing    *pacing
 	tracer    trace.Tracer
 	grpc      *grpc.Server
 	health    *health.Server
@@ -81,7 +85,10 @@ func New(c Config) *Server {
 	if c.Authenticate == nil {
 		c.Authenticate = authn.Authenticate
 	}
-	s := &Server{config: c, resources: resources{}, rpcs: map[string]rpc{}, metrics: newMetrics(), tracer: telemetry.Tracer("api"), health: health.NewServer()}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	s := &Server{config: c, resources: resources{}, rpcs: map[string]rpc{}, metrics: newMetrics(), pacing: &pacing{clock: c.Clock}, tracer: telemetry.Tracer("api"), health: health.NewServer()}
 	s.drain, s.stop = context.WithCancel(context.Background())
 	s.decoder = negotiate.NewDecoder(negotiate.NewScheme(c.Kinds))
 	for _, k := range c.Kinds {

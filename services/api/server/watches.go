@@ -68,15 +68,18 @@ func (s *Server) watch(ctx context.Context, t target, options metav1.ListOptions
 }
 
 // batchSize is about how many bytes of events go out in one piece: a thousand small events at the start of a watch are a few
-// messages, and a lone event never waits.
+// messages, and a lone event never waits (see pacer for what does).
 const batchSize = 64 << 10
 
 // watchFrames is watch with frames as HTTP clients read them.
 func (s *Server) watchFrames(ctx context.Context, t target, options metav1.ListOptions, f negotiate.Format,
 	started func() error, send func([][]byte) error) error {
 	frames := t.view.NewFrames(f)
+	pace := s.pacing.begin()
+	defer pace.end()
 	return s.watch(ctx, t, options, started,
 		func(e endpoint.WatchEvent, rest more) error {
+			pace.wait(ctx)
 			var batch [][]byte
 			for size, ok := 0, true; ok; {
 				parts, err := frames.Event(e)
