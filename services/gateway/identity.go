@@ -37,6 +37,7 @@ func requestMetadata(r *http.Request) metadata.MD {
 		md.Set(keyGroup, "system:unauthenticated")
 	}
 	forward(md, r, "Accept", "accept")
+	forward(md, r, "If-None-Match", "if-none-match")
 	// gRPC reserves the names content-type and user-agent for itself.
 	forward(md, r, "User-Agent", "x-user-agent")
 	forward(md, r, "Content-Type", "x-content-type")
