@@ -268,7 +268,7 @@ func TestDrain(t *testing.T) {
 	defer w.Close()
 	mustPut(t, c, "/a", "1")
 	m.stop() // would take an hour if the watch or the health check held it up
-	m = start(t, cfg).waitReady()
+	start(t, cfg).waitReady()
 	mustPut(t, c, "/a", "2")
 	var got string
 	for len(got) < 2 {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/lease"
 )
 
@@ -194,21 +195,26 @@ func (n *Node) removed() bool {
 	return true
 }
 
-// announce tells the cluster where clients reach this member, once there is a leader.
+// announce tells the cluster where clients reach this member, as soon as there is a leader that takes it.
 func (n *Node) announce(ctx context.Context) {
 	if n.cfg.ClientAddress == "" {
 		return
 	}
-	for ctx.Err() == nil && n.linearize(ctx) == nil {
+	for n.WaitReady(ctx) == nil {
 		if n.fsm.members()[n.cfg.Name] == n.cfg.ClientAddress {
 			return
 		}
 		_, err := n.do(ctx, &storev1.Command{Command: &storev1.Command_Member{
 			Member: &storev1.MemberRecord{Name: n.cfg.Name, ClientAddress: n.cfg.ClientAddress}}})
-		if err != nil && ctx.Err() == nil {
-			n.log.Info("announcing the client address failed", "err", err)
+		switch {
+		case err == nil, ctx.Err() != nil:
+			return
+		case errors.Is(err, kv.ErrNoLeader), errors.Is(err, kv.ErrOutcomeUnknown):
+			// The leader went away meanwhile; the next one knows whether it is done.
+		default:
+			n.log.Warn("announcing the client address failed", "err", err)
+			return
 		}
-		return
 	}
 }
 
@@ -261,7 +267,8 @@ func (n *Node) Close() error {
 		n.connMu.Unlock()
 		n.transport.Close()
 		n.mux.Close()
-		n.rounds.mu.Lock() // no round begins after this
+		n.rounds.mu.Lock()
+		//lint:ignore SA2001 no round begins after this: who had the lock before may still have added to done
 		n.rounds.mu.Unlock()
 		n.done.Wait()
 		err = errors.Join(err, n.disk.Close())
