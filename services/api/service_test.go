@@ -46,7 +46,7 @@ func TestPodsThroughEveryFront(t *testing.T) {
 		t.Fatalf("typed get: %v", err)
 	}
 	typed.Labels["more"] = "yes"
-	if typed, err = pods.Update(h.ctx, typed); err != nil {
+	if _, err = pods.Update(h.ctx, typed); err != nil {
 		t.Fatal(err)
 	}
 	list := r.must("Get", "/api/v1/namespaces/default/pods?labelSelector=more%3Dyes", "", "")

@@ -29,12 +29,6 @@ func rule(verbs, groups, resources string) rbacv1.PolicyRule {
 	return r
 }
 
-// named restricts a rule to objects of these names.
-func named(r rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
-	r.ResourceNames = names
-	return r
-}
-
 func urls(verbs string, paths ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: strings.Fields(verbs), NonResourceURLs: paths}
 }
