@@ -104,7 +104,7 @@ func TestANamespaceIsEmptiedAndGoes(t *testing.T) {
 	must(c.client.Pods("a").Create(c.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: template("x").Spec}))
 	must(c.client.Secrets("a").Create(c.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}))
 	must(c.client.Secrets("b").Create(c.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}))
-	held := must(c.client.ConfigMaps("a").Create(c.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Finalizers: []string{"example.com/held"}}}))
+	must(c.client.ConfigMaps("a").Create(c.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Finalizers: []string{"example.com/held"}}}))
 	c.run("namespace-controller")
 	if err := c.client.Namespaces().Delete(c.ctx, "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
