@@ -143,6 +143,7 @@ func (e *elector) hold(ctx context.Context, done chan error) error {
 		case held:
 			renewed = e.Clock.Now()
 		case ctx.Err() != nil:
+			//lint:ignore nilerr ctx is over: the failed try is part of the end
 			return nil
 		case err == nil:
 			// Somebody else holds it.
