@@ -2,7 +2,7 @@
 # make down: stops the cluster of `make up` and the registry of `make demo`. The data stays; PURGE=1 deletes it, too.
 . "$(dirname "$0")/lib.sh"
 
-stop "$DATA/up.pid" 60
+stop "$DATA/up.pid" 90
 stop "$DATA/registry.pid" 10
 rm -f "$DATA/registry.address"
 if [ -n "${PURGE:-}" ]; then

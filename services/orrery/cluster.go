@@ -20,6 +20,9 @@ import (
 	"github.com/orrery-io/orrery/services/internal/procgroup"
 )
 
+// stopTimeout is how long a service may take to stop. A node takes its containers down, for which it allows itself a minute.
+const stopTimeout = 70 * time.Second
+
 // parts are the started services of a cluster: procgroup's Group or Supervisor.
 type parts interface {
 	// Wait blocks until ctx is over or a part fails for good, then stops all.
@@ -32,7 +35,7 @@ func (o *upOptions) start(ctx context.Context, logger *slog.Logger, plan []part,
 	if o.multiProcess {
 		return o.startProcesses(logger, plan, gateway)
 	}
-	group := &procgroup.Group{Logger: logger}
+	group := &procgroup.Group{Logger: logger, StopTimeout: stopTimeout}
 	for _, p := range plan {
 		if err := startInProcess(ctx, group, logger, p); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", p.name, err), group.Stop())

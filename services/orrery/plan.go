@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -36,7 +35,7 @@ func (o *upOptions) plan(p ports, runtime string) []part {
 		return append(parts, part{"node", "node", client("--name", "node", "--simulate", strconv.Itoa(o.nodes))})
 	}
 	for i, name := range o.nodeNames(runtime) {
-		args := client("--name", name, "--data-dir", filepath.Join(o.dataDir, "nodes", name), "--runtime", runtime, "--pod-cidr", podCIDR(i),
+		args := client("--name", name, "--data-dir", filepath.Join(o.dataDir, "nodes", name), "--runtime", runtime,
 			// What this cluster started ends with it.
 			"--keep-pods=false")
 		for _, m := range o.registryMirrors {
@@ -68,9 +67,6 @@ func (o *upOptions) nodeNames(runtime string) []string {
 func (o *upOptions) identity() string {
 	return strings.Trim(strings.ReplaceAll(o.dataDir, "/", "-"), "-")
 }
-
-// podCIDR is the range of the i-th node's pods: 10.244.0.0/24, 10.244.1.0/24 and so on, 254 pods each.
-func podCIDR(i int) string { return fmt.Sprintf("10.%d.%d.0/24", 244+i/256, i%256) }
 
 // pkiOptions are what the cluster's certificates have to cover.
 func (o *upOptions) pkiOptions(runtime string) pki.Options {

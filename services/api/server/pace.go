@@ -10,7 +10,7 @@ import (
 
 // pieceRate is how many pieces of REST watches the process aims to send a second, all watches together. Each piece costs two
 // encryptions and a handful of system calls on its way, whatever it holds, so under a flood fewer and larger ones deliver more.
-const pieceRate = 10_000
+const pieceRate = 4_000
 
 // maxPause bounds how long an event waits for company.
 const maxPause = 100 * time.Millisecond

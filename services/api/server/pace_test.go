@@ -33,6 +33,6 @@ func TestPacerHoldsBackOnlyFloods(t *testing.T) {
 		default:
 		}
 	}
-	clk.Step(20 * time.Millisecond) // 200 watches at 10,000 pieces a second
+	clk.Step(50 * time.Millisecond) // 200 watches at 4,000 pieces a second
 	<-done
 }

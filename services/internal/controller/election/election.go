@@ -82,7 +82,10 @@ func Run(ctx context.Context, config Config, lead func(ctx context.Context) erro
 	leadCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- lead(leadCtx) }()
+	go func() {
+		defer close(done) // whoever receives once more must not wait
+		done <- lead(leadCtx)
+	}()
 	err := e.hold(ctx, done)
 	if errors.Is(err, ErrLost) {
 		e.Logger.Error("leadership lost, stopping")
