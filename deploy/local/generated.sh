@@ -2,7 +2,7 @@
 # Fails when `make generate` would change a file.
 . "$(dirname "$0")/lib.sh"
 before=$(git status --porcelain)
-GOFLAGS=-mod=readonly services/internal/protogen/generate.sh
+make --no-print-directory generate
 after=$(git status --porcelain)
 if [ "$before" != "$after" ]; then
 	echo "make generate changes files; run it and commit the result:"
