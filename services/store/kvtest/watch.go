@@ -67,6 +67,8 @@ func testWatchWholeRevisions(e *env) {
 	}
 	w := e.watch(req)
 	var wg sync.WaitGroup
+	// Whatever fails, the writer ends before the test does.
+	defer wg.Wait()
 	wg.Go(func() {
 		for i := revisions / 2; i < revisions; i++ {
 			write(i)

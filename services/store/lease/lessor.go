@@ -95,8 +95,6 @@ func (l *Lessor) KeepAlive(id int64) (ttl int64, err error) {
 
 // Run calls revoke for each lease whose time is up, until ctx ends. An error of revoke is retried later.
 func (l *Lessor) Run(ctx context.Context, revoke func(context.Context, int64) error) {
-	timer := l.clock.NewTimer(time.Hour)
-	defer timer.Stop()
 	for {
 		now := l.clock.Now()
 		expired, next := l.expired(now)
@@ -108,16 +106,20 @@ func (l *Lessor) Run(ctx context.Context, revoke func(context.Context, int64) er
 		if len(expired) > 0 {
 			continue
 		}
-		timer.Reset(next)
+		// A new timer each time: one that is set again may hold a tick of its former life.
+		timer := l.clock.NewTimer(next)
 		if l.clock.Since(now) > time.Millisecond {
+			timer.Stop()
 			continue // the clock moved on while the timer was set: it would fire late
 		}
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return
 		case <-l.wake:
 		case <-timer.C():
 		}
+		timer.Stop()
 	}
 }
 

@@ -33,6 +33,9 @@ type Watcher struct {
 	// synced: every revision after pos that concerns this watcher and that the hub has told is in pending, in order.
 	synced  bool
 	pending []int64
+	// offered is the newest revision that was ever put on pending. The hub offers a revision once for each key in it, and Next may take the list in
+	// between.
+	offered int64
 	// quiet: nothing was delivered since the last tick.
 	quiet    bool
 	progress bool
@@ -51,7 +54,7 @@ func (w *Watcher) offer(rev int64) {
 	if !w.synced || rev <= w.pos {
 		return // a lagging watcher finds it in the log
 	}
-	if n := len(w.pending); n > 0 && w.pending[n-1] == rev {
+	if rev <= w.offered {
 		return
 	}
 	if len(w.pending) == maxPending {
@@ -59,7 +62,7 @@ func (w *Watcher) offer(rev int64) {
 		w.synced, w.pending = false, nil
 		return
 	}
-	w.pending = append(w.pending, rev)
+	w.pending, w.offered = append(w.pending, rev), rev
 	w.wake()
 }
 
@@ -164,10 +167,16 @@ func (w *Watcher) step() (resp kv.WatchResponse, wait bool, err error) {
 		}
 		return resp, true, nil
 	}
-	revs := w.pending
-	w.pending = nil
+	revs := w.take()
 	w.mu.Unlock()
 	return w.readPending(revs)
+}
+
+// take empties pending into the hands of Next. mu is held.
+func (w *Watcher) take() []int64 {
+	revs := w.pending
+	w.pending = nil
+	return revs
 }
 
 // readPending makes a response of revisions that are known to concern the watcher.
