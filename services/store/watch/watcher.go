@@ -51,11 +51,8 @@ func (w *Watcher) StartsAfter() int64 { return w.from }
 func (w *Watcher) offer(rev int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.synced || rev <= w.pos {
-		return // a lagging watcher finds it in the log
-	}
-	if rev <= w.offered {
-		return
+	if !w.synced || rev <= w.pos || rev <= w.offered {
+		return // a lagging watcher finds it in the log; others have it already
 	}
 	if len(w.pending) == maxPending {
 		w.pos = w.pending[0] - 1
