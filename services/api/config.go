@@ -33,8 +33,6 @@ type Config struct {
 
 	// DrainTimeout caps how long running requests are waited for after Run's context ended; 0 means 10 s.
 	DrainTimeout time.Duration
-	// CompactEvery is how often the store's history is compacted; 0 means 5 minutes.
-	CompactEvery time.Duration
 
 	Logger *slog.Logger
 	Clock  clock.WithTicker
@@ -52,9 +50,6 @@ func (c *Config) complete() error {
 	}
 	if c.DrainTimeout == 0 {
 		c.DrainTimeout = 10 * time.Second
-	}
-	if c.CompactEvery == 0 {
-		c.CompactEvery = 5 * time.Minute
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -138,7 +138,6 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 	})
 	running.Go(func() { s.rbac.Run(inner) })
-	running.Go(func() { s.store.RunCompaction(inner, s.config.Clock, s.config.CompactEvery, s.log) })
 	served := make(chan error, 1)
 	starting, stopStarting := context.WithCancel(ctx)
 	running.Go(func() {

@@ -4,6 +4,6 @@
 // the race reads again and decides anew (Update), or is told (Create, a delete with preconditions).
 //
 // key.go has the layout of the keys, codec.go the bytes of a value, store.go reading and creating, update.go the compare-and-swap
-// loop that updates and deletes go through, ttl.go the leases of objects that expire, compact.go the forgetting of old
-// revisions.
+// loop that updates and deletes go through, ttl.go the leases of objects that expire. Old
+// revisions are the store's own to forget.
 package storage

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -133,44 +132,5 @@ func TestObjectsThatExpireShareLeases(t *testing.T) {
 	third := lease(key + "3")
 	if first == 0 || first != second || third == first {
 		t.Errorf("leases %d %d %d", first, second, third)
-	}
-}
-
-func TestOneOfTwoCompacts(t *testing.T) {
-	a, m, _ := newStore(t)
-	b := New(m, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	ctx := context.Background()
-	round := func(s *Store, v, r int64) (int64, int64) {
-		t.Helper()
-		v, r, err := s.compact(ctx, v, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v, r
-	}
-	av, ar := round(a, 0, 0)
-	bv, br := round(b, 0, 0)
-	first, err := a.Create(ctx, configMaps, key, configMap("1"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 5 {
-		if _, err := a.Update(ctx, configMaps, key, nil, set(string(rune('a'+i)))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	av, ar = round(a, av, ar)
-	bv, br = round(b, bv, br)
-	readable := func() bool {
-		_, err := m.Range(ctx, kv.RangeRequest{Key: []byte(key), Revision: first.Revision})
-		return !errors.Is(err, kv.ErrCompacted)
-	}
-	if !readable() {
-		t.Fatal("compacted what is newer than the last round")
-	}
-	round(a, av, ar)
-	round(b, bv, br)
-	if readable() {
-		t.Error("two rounds later the history is still there")
 	}
 }
