@@ -9,7 +9,7 @@ export GOFLAGS := -mod=readonly
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/orrery
@@ -56,3 +56,11 @@ labs: build images ## run the hands-on labs on real containers: LABS="heal roll"
 .PHONY: bench
 bench: build ## measure create, list, watch, update, converge against a fresh cluster
 	@deploy/local/bench.sh
+
+.PHONY: bench-store
+bench-store: ## measure one store and etcd in turn, a JSON line a case: BENCHFLAGS="--members 3"
+	@services/store/bench/run.sh $(BENCHFLAGS)
+
+.PHONY: test-robustness
+test-robustness: build ## break a cluster of stores in every way and check its history: ROBUSTFLAGS="--faults 300"
+	@services/store/robustness/run.sh $(ROBUSTFLAGS)
