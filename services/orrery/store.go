@@ -20,6 +20,7 @@ type storeOptions struct {
 	join                                                        bool
 	quota                                                       int64
 	retention                                                   time.Duration
+	snapshotEntries, trailingEntries                            uint64
 }
 
 func (o *storeOptions) bind(flags *pflag.FlagSet) {
@@ -33,7 +34,9 @@ func (o *storeOptions) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.members, "initial-member", nil, "member of a new cluster as NAME=HOST:PORT with its Raft port, this one among them; none means this one alone")
 	flags.BoolVar(&o.join, "join", false, "wait to be added to an existing cluster")
 	flags.Int64Var(&o.quota, "quota-bytes", 0, "bound on the size of the data; 0 means 4 GiB")
-	flags.DurationVar(&o.retention, "retention", 0, "how long history is kept; 0 means 5 minutes")
+	flags.DurationVar(&o.retention, "retention", 0, "how long history is kept; 0 means 5 minutes, negative for ever")
+	flags.Uint64Var(&o.snapshotEntries, "snapshot-entries", 0, "log entries between snapshots; 0 suits their size")
+	flags.Uint64Var(&o.trailingEntries, "trailing-entries", 0, "log entries kept behind a snapshot for members that lag; 0 suits their size")
 }
 
 func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
@@ -57,6 +60,6 @@ func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
 	return store.New(store.Config{
 		Name: o.name, DataDir: o.dataDir, ListenAddr: o.listen, AdvertiseAddr: o.advertise, RaftAddr: o.raftListen, RaftAdvertiseAddr: o.raftAdvertise,
 		InitialMembers: members, Join: o.join, TLS: &store.TLS{Server: server, Client: client},
-		QuotaBytes: o.quota, Retention: o.retention, Logger: logger, Metrics: telemetry.Registerer(),
+		QuotaBytes: o.quota, Retention: o.retention, SnapshotEntries: o.snapshotEntries, TrailingEntries: o.trailingEntries, Logger: logger, Metrics: telemetry.Registerer(),
 	})
 }
