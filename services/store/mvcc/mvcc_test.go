@@ -241,8 +241,12 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		} else {
 			bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
 		}
-		if _, _, err := mvcc.Restore(bytes.NewReader(bad)); err == nil {
-			t.Fatal("a damaged snapshot was accepted")
+		var damage *mvcc.DamageError
+		if _, _, err := mvcc.Restore(bytes.NewReader(bad)); !errors.As(err, &damage) || !errors.Is(err, mvcc.ErrSnapshotDamaged) {
+			t.Fatalf("a damaged snapshot got %v", err)
+		}
+		if damage.Offset < 0 || damage.Offset > int64(len(bad)) {
+			t.Fatalf("damage at byte %d of %d", damage.Offset, len(bad))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (n *Node) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	if err := n.linearize(ctx); err != nil {
 		return 0, err
 	}
-	s.Supersede(n.fsm.hub.View().Stats(), n.fsm.members())
+	s.Supersede(n.fsm.hub.View().Stats(), n.fsm.members(), mvcc.RestoreStep)
 	tmp, err := os.CreateTemp(n.cfg.DataDir, "restore-*")
 	if err != nil {
 		return 0, err
