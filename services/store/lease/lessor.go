@@ -93,6 +93,22 @@ func (l *Lessor) KeepAlive(id int64) (ttl int64, err error) {
 	return e.ttl, nil
 }
 
+// TimeToLive tells how long a lease was granted for and how long it still lives, in whole seconds, rounded up: a lease
+// that has any time left never shows none.
+func (l *Lessor) TimeToLive(id int64) (granted, remaining int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.leading {
+		return 0, 0, kv.ErrNoLeader
+	}
+	e := l.leases[id]
+	if e == nil {
+		return 0, 0, kv.ErrLeaseNotFound
+	}
+	left := e.deadline.Sub(l.clock.Now())
+	return e.ttl, max(0, int64((left+time.Second-1)/time.Second)), nil
+}
+
 // Run calls revoke for each lease whose time is up, until ctx ends. An error of revoke is retried later.
 func (l *Lessor) Run(ctx context.Context, revoke func(context.Context, int64) error) {
 	for {

@@ -59,6 +59,19 @@ func (s *State) LeaseTTLs() map[int64]int64 {
 	return out
 }
 
+// LeaseKeys returns the keys that are attached to a lease, in order, and whether there is such a lease.
+func (s *State) LeaseKeys(id int64) (keys []string, ok bool) {
+	l := s.leases[id]
+	if l == nil {
+		return nil, false
+	}
+	for k := range l.keys {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys, true
+}
+
 func (s *State) attach(e *kv.KeyValue) {
 	if l := s.leases[e.Lease]; l != nil {
 		l.keys[string(e.Key)] = struct{}{}

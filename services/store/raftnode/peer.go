@@ -195,3 +195,11 @@ func (p *peerServer) KeepAlive(_ context.Context, req *storev1.KeepAliveRequest)
 	}
 	return &storev1.KeepAliveResponse{GrantedTtlSeconds: ttl}, nil
 }
+
+func (p *peerServer) TimeToLive(_ context.Context, req *storev1.TimeToLiveRequest) (*storev1.TimeToLiveResponse, error) {
+	granted, remaining, err := p.n.lessor.TimeToLive(req.Id)
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	return &storev1.TimeToLiveResponse{GrantedTtlSeconds: granted, RemainingTtlSeconds: remaining}, nil
+}

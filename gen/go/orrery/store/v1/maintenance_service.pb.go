@@ -28,6 +28,8 @@ const (
 	AlarmType_ALARM_TYPE_UNSPECIFIED AlarmType = 0
 	// The store is over its quota: writes fail until it is disarmed.
 	AlarmType_ALARM_TYPE_NO_SPACE AlarmType = 1
+	// A member's content differs from that of the others: that member has ended.
+	AlarmType_ALARM_TYPE_CORRUPT AlarmType = 2
 )
 
 // Enum value maps for AlarmType.
@@ -35,10 +37,12 @@ var (
 	AlarmType_name = map[int32]string{
 		0: "ALARM_TYPE_UNSPECIFIED",
 		1: "ALARM_TYPE_NO_SPACE",
+		2: "ALARM_TYPE_CORRUPT",
 	}
 	AlarmType_value = map[string]int32{
 		"ALARM_TYPE_UNSPECIFIED": 0,
 		"ALARM_TYPE_NO_SPACE":    1,
+		"ALARM_TYPE_CORRUPT":     2,
 	}
 )
 
@@ -121,10 +125,18 @@ type StatusResponse struct {
 	Keys       int64 `protobuf:"varint,11,opt,name=keys,proto3" json:"keys,omitempty"`
 	QuotaBytes int64 `protobuf:"varint,12,opt,name=quota_bytes,json=quotaBytes,proto3" json:"quota_bytes,omitempty"`
 	// Size of the log file on disk.
-	LogFileBytes  int64       `protobuf:"varint,13,opt,name=log_file_bytes,json=logFileBytes,proto3" json:"log_file_bytes,omitempty"`
-	Alarms        []AlarmType `protobuf:"varint,14,rep,packed,name=alarms,proto3,enum=orrery.store.v1.AlarmType" json:"alarms,omitempty"`
-	Watchers      int64       `protobuf:"varint,15,opt,name=watchers,proto3" json:"watchers,omitempty"`
-	Leases        int64       `protobuf:"varint,16,opt,name=leases,proto3" json:"leases,omitempty"`
+	LogFileBytes int64       `protobuf:"varint,13,opt,name=log_file_bytes,json=logFileBytes,proto3" json:"log_file_bytes,omitempty"`
+	Alarms       []AlarmType `protobuf:"varint,14,rep,packed,name=alarms,proto3,enum=orrery.store.v1.AlarmType" json:"alarms,omitempty"`
+	Watchers     int64       `protobuf:"varint,15,opt,name=watchers,proto3" json:"watchers,omitempty"`
+	Leases       int64       `protobuf:"varint,16,opt,name=leases,proto3" json:"leases,omitempty"`
+	// The alarms with the member that each is about.
+	AlarmMembers []*AlarmMember `protobuf:"bytes,17,rep,name=alarm_members,json=alarmMembers,proto3" json:"alarm_members,omitempty"`
+	// Why the member is not fit to serve: a disk that does not answer, a state machine that is stuck; empty when it is.
+	Problem string `protobuf:"bytes,18,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Version of the program.
+	Version string `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`
+	// Kind of the member's log store: boltdb or wal.
+	LogStore      string `protobuf:"bytes,20,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -271,6 +283,88 @@ func (x *StatusResponse) GetLeases() int64 {
 	return 0
 }
 
+func (x *StatusResponse) GetAlarmMembers() []*AlarmMember {
+	if x != nil {
+		return x.AlarmMembers
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetLogStore() string {
+	if x != nil {
+		return x.LogStore
+	}
+	return ""
+}
+
+// AlarmMember is an alarm and the member that it is about.
+type AlarmMember struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Alarm AlarmType              `protobuf:"varint,1,opt,name=alarm,proto3,enum=orrery.store.v1.AlarmType" json:"alarm,omitempty"`
+	// Empty when it is about the whole store.
+	Member        string `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlarmMember) Reset() {
+	*x = AlarmMember{}
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlarmMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlarmMember) ProtoMessage() {}
+
+func (x *AlarmMember) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlarmMember.ProtoReflect.Descriptor instead.
+func (*AlarmMember) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AlarmMember) GetAlarm() AlarmType {
+	if x != nil {
+		return x.Alarm
+	}
+	return AlarmType_ALARM_TYPE_UNSPECIFIED
+}
+
+func (x *AlarmMember) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
 type SnapshotRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -279,7 +373,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[2]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +385,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[2]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +398,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{2}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{3}
 }
 
 type SnapshotResponse struct {
@@ -316,7 +410,7 @@ type SnapshotResponse struct {
 
 func (x *SnapshotResponse) Reset() {
 	*x = SnapshotResponse{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[3]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +422,7 @@ func (x *SnapshotResponse) String() string {
 func (*SnapshotResponse) ProtoMessage() {}
 
 func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[3]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +435,7 @@ func (x *SnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{3}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SnapshotResponse) GetData() []byte {
@@ -360,7 +454,7 @@ type RestoreRequest struct {
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[4]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -372,7 +466,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[4]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -385,7 +479,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{4}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RestoreRequest) GetData() []byte {
@@ -404,7 +498,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[5]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +510,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[5]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +523,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{5}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RestoreResponse) GetRevision() int64 {
@@ -447,7 +541,7 @@ type DefragmentRequest struct {
 
 func (x *DefragmentRequest) Reset() {
 	*x = DefragmentRequest{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[6]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +553,7 @@ func (x *DefragmentRequest) String() string {
 func (*DefragmentRequest) ProtoMessage() {}
 
 func (x *DefragmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[6]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +566,7 @@ func (x *DefragmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefragmentRequest.ProtoReflect.Descriptor instead.
 func (*DefragmentRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{6}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{7}
 }
 
 type DefragmentResponse struct {
@@ -485,7 +579,7 @@ type DefragmentResponse struct {
 
 func (x *DefragmentResponse) Reset() {
 	*x = DefragmentResponse{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[7]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +591,7 @@ func (x *DefragmentResponse) String() string {
 func (*DefragmentResponse) ProtoMessage() {}
 
 func (x *DefragmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[7]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +604,7 @@ func (x *DefragmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefragmentResponse.ProtoReflect.Descriptor instead.
 func (*DefragmentResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{7}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DefragmentResponse) GetBytesBefore() int64 {
@@ -535,7 +629,7 @@ type ListAlarmsRequest struct {
 
 func (x *ListAlarmsRequest) Reset() {
 	*x = ListAlarmsRequest{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[8]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +641,7 @@ func (x *ListAlarmsRequest) String() string {
 func (*ListAlarmsRequest) ProtoMessage() {}
 
 func (x *ListAlarmsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[8]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,19 +654,21 @@ func (x *ListAlarmsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarmsRequest.ProtoReflect.Descriptor instead.
 func (*ListAlarmsRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{8}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{9}
 }
 
 type ListAlarmsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Alarms        []AlarmType            `protobuf:"varint,1,rep,packed,name=alarms,proto3,enum=orrery.store.v1.AlarmType" json:"alarms,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Alarms []AlarmType            `protobuf:"varint,1,rep,packed,name=alarms,proto3,enum=orrery.store.v1.AlarmType" json:"alarms,omitempty"`
+	// The same alarms with the member that each is about.
+	Members       []*AlarmMember `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListAlarmsResponse) Reset() {
 	*x = ListAlarmsResponse{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[9]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +680,7 @@ func (x *ListAlarmsResponse) String() string {
 func (*ListAlarmsResponse) ProtoMessage() {}
 
 func (x *ListAlarmsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[9]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +693,7 @@ func (x *ListAlarmsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarmsResponse.ProtoReflect.Descriptor instead.
 func (*ListAlarmsResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{9}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListAlarmsResponse) GetAlarms() []AlarmType {
@@ -607,16 +703,25 @@ func (x *ListAlarmsResponse) GetAlarms() []AlarmType {
 	return nil
 }
 
+func (x *ListAlarmsResponse) GetMembers() []*AlarmMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
 type DisarmAlarmRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Alarm         AlarmType              `protobuf:"varint,1,opt,name=alarm,proto3,enum=orrery.store.v1.AlarmType" json:"alarm,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Alarm AlarmType              `protobuf:"varint,1,opt,name=alarm,proto3,enum=orrery.store.v1.AlarmType" json:"alarm,omitempty"`
+	// The member that the alarm is about; empty clears the alarm for all members.
+	Member        string `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DisarmAlarmRequest) Reset() {
 	*x = DisarmAlarmRequest{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[10]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +733,7 @@ func (x *DisarmAlarmRequest) String() string {
 func (*DisarmAlarmRequest) ProtoMessage() {}
 
 func (x *DisarmAlarmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[10]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +746,7 @@ func (x *DisarmAlarmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisarmAlarmRequest.ProtoReflect.Descriptor instead.
 func (*DisarmAlarmRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{10}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DisarmAlarmRequest) GetAlarm() AlarmType {
@@ -649,6 +754,13 @@ func (x *DisarmAlarmRequest) GetAlarm() AlarmType {
 		return x.Alarm
 	}
 	return AlarmType_ALARM_TYPE_UNSPECIFIED
+}
+
+func (x *DisarmAlarmRequest) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
 }
 
 type DisarmAlarmResponse struct {
@@ -659,7 +771,7 @@ type DisarmAlarmResponse struct {
 
 func (x *DisarmAlarmResponse) Reset() {
 	*x = DisarmAlarmResponse{}
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[11]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +783,7 @@ func (x *DisarmAlarmResponse) String() string {
 func (*DisarmAlarmResponse) ProtoMessage() {}
 
 func (x *DisarmAlarmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[11]
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +796,174 @@ func (x *DisarmAlarmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisarmAlarmResponse.ProtoReflect.Descriptor instead.
 func (*DisarmAlarmResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{11}
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{12}
+}
+
+type CheckConsistencyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckConsistencyRequest) Reset() {
+	*x = CheckConsistencyRequest{}
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckConsistencyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckConsistencyRequest) ProtoMessage() {}
+
+func (x *CheckConsistencyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckConsistencyRequest.ProtoReflect.Descriptor instead.
+func (*CheckConsistencyRequest) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{13}
+}
+
+type CheckConsistencyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Log index and revision at which the members were compared.
+	RaftIndex uint64 `protobuf:"varint,1,opt,name=raft_index,json=raftIndex,proto3" json:"raft_index,omitempty"`
+	Revision  int64  `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Whether all members answered with the same hash.
+	Consistent    bool          `protobuf:"varint,3,opt,name=consistent,proto3" json:"consistent,omitempty"`
+	Members       []*MemberHash `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckConsistencyResponse) Reset() {
+	*x = CheckConsistencyResponse{}
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckConsistencyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckConsistencyResponse) ProtoMessage() {}
+
+func (x *CheckConsistencyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckConsistencyResponse.ProtoReflect.Descriptor instead.
+func (*CheckConsistencyResponse) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CheckConsistencyResponse) GetRaftIndex() uint64 {
+	if x != nil {
+		return x.RaftIndex
+	}
+	return 0
+}
+
+func (x *CheckConsistencyResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *CheckConsistencyResponse) GetConsistent() bool {
+	if x != nil {
+		return x.Consistent
+	}
+	return false
+}
+
+func (x *CheckConsistencyResponse) GetMembers() []*MemberHash {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+// MemberHash is the hash of one member's content, or why there is none.
+type MemberHash struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Hash          uint64                 `protobuf:"varint,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberHash) Reset() {
+	*x = MemberHash{}
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberHash) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberHash) ProtoMessage() {}
+
+func (x *MemberHash) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_maintenance_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberHash.ProtoReflect.Descriptor instead.
+func (*MemberHash) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *MemberHash) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *MemberHash) GetHash() uint64 {
+	if x != nil {
+		return x.Hash
+	}
+	return 0
+}
+
+func (x *MemberHash) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
 }
 
 var File_orrery_store_v1_maintenance_service_proto protoreflect.FileDescriptor
@@ -692,7 +971,7 @@ var File_orrery_store_v1_maintenance_service_proto protoreflect.FileDescriptor
 const file_orrery_store_v1_maintenance_service_proto_rawDesc = "" +
 	"\n" +
 	")orrery/store/v1/maintenance_service.proto\x12\x0forrery.store.v1\"\x0f\n" +
-	"\rStatusRequest\"\x8f\x04\n" +
+	"\rStatusRequest\"\xa3\x05\n" +
 	"\x0eStatusResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\bR\x06leader\x12\x1f\n" +
@@ -715,7 +994,14 @@ const file_orrery_store_v1_maintenance_service_proto_rawDesc = "" +
 	"\x0elog_file_bytes\x18\r \x01(\x03R\flogFileBytes\x122\n" +
 	"\x06alarms\x18\x0e \x03(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x06alarms\x12\x1a\n" +
 	"\bwatchers\x18\x0f \x01(\x03R\bwatchers\x12\x16\n" +
-	"\x06leases\x18\x10 \x01(\x03R\x06leases\"\x11\n" +
+	"\x06leases\x18\x10 \x01(\x03R\x06leases\x12A\n" +
+	"\ralarm_members\x18\x11 \x03(\v2\x1c.orrery.store.v1.AlarmMemberR\falarmMembers\x12\x18\n" +
+	"\aproblem\x18\x12 \x01(\tR\aproblem\x12\x18\n" +
+	"\aversion\x18\x13 \x01(\tR\aversion\x12\x1b\n" +
+	"\tlog_store\x18\x14 \x01(\tR\blogStore\"W\n" +
+	"\vAlarmMember\x120\n" +
+	"\x05alarm\x18\x01 \x01(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x05alarm\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\"\x11\n" +
 	"\x0fSnapshotRequest\"&\n" +
 	"\x10SnapshotResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"$\n" +
@@ -728,15 +1014,32 @@ const file_orrery_store_v1_maintenance_service_proto_rawDesc = "" +
 	"\fbytes_before\x18\x01 \x01(\x03R\vbytesBefore\x12\x1f\n" +
 	"\vbytes_after\x18\x02 \x01(\x03R\n" +
 	"bytesAfter\"\x13\n" +
-	"\x11ListAlarmsRequest\"H\n" +
+	"\x11ListAlarmsRequest\"\x80\x01\n" +
 	"\x12ListAlarmsResponse\x122\n" +
-	"\x06alarms\x18\x01 \x03(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x06alarms\"F\n" +
+	"\x06alarms\x18\x01 \x03(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x06alarms\x126\n" +
+	"\amembers\x18\x02 \x03(\v2\x1c.orrery.store.v1.AlarmMemberR\amembers\"^\n" +
 	"\x12DisarmAlarmRequest\x120\n" +
-	"\x05alarm\x18\x01 \x01(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x05alarm\"\x15\n" +
-	"\x13DisarmAlarmResponse*@\n" +
+	"\x05alarm\x18\x01 \x01(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x05alarm\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\"\x15\n" +
+	"\x13DisarmAlarmResponse\"\x19\n" +
+	"\x17CheckConsistencyRequest\"\xac\x01\n" +
+	"\x18CheckConsistencyResponse\x12\x1d\n" +
+	"\n" +
+	"raft_index\x18\x01 \x01(\x04R\traftIndex\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x1e\n" +
+	"\n" +
+	"consistent\x18\x03 \x01(\bR\n" +
+	"consistent\x125\n" +
+	"\amembers\x18\x04 \x03(\v2\x1b.orrery.store.v1.MemberHashR\amembers\"N\n" +
+	"\n" +
+	"MemberHash\x12\x16\n" +
+	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\x04R\x04hash\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error*X\n" +
 	"\tAlarmType\x12\x1a\n" +
 	"\x16ALARM_TYPE_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13ALARM_TYPE_NO_SPACE\x10\x012\x8a\x04\n" +
+	"\x13ALARM_TYPE_NO_SPACE\x10\x01\x12\x16\n" +
+	"\x12ALARM_TYPE_CORRUPT\x10\x022\xf3\x04\n" +
 	"\x12MaintenanceService\x12I\n" +
 	"\x06Status\x12\x1e.orrery.store.v1.StatusRequest\x1a\x1f.orrery.store.v1.StatusResponse\x12Q\n" +
 	"\bSnapshot\x12 .orrery.store.v1.SnapshotRequest\x1a!.orrery.store.v1.SnapshotResponse0\x01\x12N\n" +
@@ -745,7 +1048,8 @@ const file_orrery_store_v1_maintenance_service_proto_rawDesc = "" +
 	"Defragment\x12\".orrery.store.v1.DefragmentRequest\x1a#.orrery.store.v1.DefragmentResponse\x12U\n" +
 	"\n" +
 	"ListAlarms\x12\".orrery.store.v1.ListAlarmsRequest\x1a#.orrery.store.v1.ListAlarmsResponse\x12X\n" +
-	"\vDisarmAlarm\x12#.orrery.store.v1.DisarmAlarmRequest\x1a$.orrery.store.v1.DisarmAlarmResponseB<Z:github.com/orrery-io/orrery/gen/go/orrery/store/v1;storev1b\x06proto3"
+	"\vDisarmAlarm\x12#.orrery.store.v1.DisarmAlarmRequest\x1a$.orrery.store.v1.DisarmAlarmResponse\x12g\n" +
+	"\x10CheckConsistency\x12(.orrery.store.v1.CheckConsistencyRequest\x1a).orrery.store.v1.CheckConsistencyResponseB<Z:github.com/orrery-io/orrery/gen/go/orrery/store/v1;storev1b\x06proto3"
 
 var (
 	file_orrery_store_v1_maintenance_service_proto_rawDescOnce sync.Once
@@ -760,43 +1064,53 @@ func file_orrery_store_v1_maintenance_service_proto_rawDescGZIP() []byte {
 }
 
 var file_orrery_store_v1_maintenance_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_orrery_store_v1_maintenance_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_orrery_store_v1_maintenance_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_orrery_store_v1_maintenance_service_proto_goTypes = []any{
-	(AlarmType)(0),              // 0: orrery.store.v1.AlarmType
-	(*StatusRequest)(nil),       // 1: orrery.store.v1.StatusRequest
-	(*StatusResponse)(nil),      // 2: orrery.store.v1.StatusResponse
-	(*SnapshotRequest)(nil),     // 3: orrery.store.v1.SnapshotRequest
-	(*SnapshotResponse)(nil),    // 4: orrery.store.v1.SnapshotResponse
-	(*RestoreRequest)(nil),      // 5: orrery.store.v1.RestoreRequest
-	(*RestoreResponse)(nil),     // 6: orrery.store.v1.RestoreResponse
-	(*DefragmentRequest)(nil),   // 7: orrery.store.v1.DefragmentRequest
-	(*DefragmentResponse)(nil),  // 8: orrery.store.v1.DefragmentResponse
-	(*ListAlarmsRequest)(nil),   // 9: orrery.store.v1.ListAlarmsRequest
-	(*ListAlarmsResponse)(nil),  // 10: orrery.store.v1.ListAlarmsResponse
-	(*DisarmAlarmRequest)(nil),  // 11: orrery.store.v1.DisarmAlarmRequest
-	(*DisarmAlarmResponse)(nil), // 12: orrery.store.v1.DisarmAlarmResponse
+	(AlarmType)(0),                   // 0: orrery.store.v1.AlarmType
+	(*StatusRequest)(nil),            // 1: orrery.store.v1.StatusRequest
+	(*StatusResponse)(nil),           // 2: orrery.store.v1.StatusResponse
+	(*AlarmMember)(nil),              // 3: orrery.store.v1.AlarmMember
+	(*SnapshotRequest)(nil),          // 4: orrery.store.v1.SnapshotRequest
+	(*SnapshotResponse)(nil),         // 5: orrery.store.v1.SnapshotResponse
+	(*RestoreRequest)(nil),           // 6: orrery.store.v1.RestoreRequest
+	(*RestoreResponse)(nil),          // 7: orrery.store.v1.RestoreResponse
+	(*DefragmentRequest)(nil),        // 8: orrery.store.v1.DefragmentRequest
+	(*DefragmentResponse)(nil),       // 9: orrery.store.v1.DefragmentResponse
+	(*ListAlarmsRequest)(nil),        // 10: orrery.store.v1.ListAlarmsRequest
+	(*ListAlarmsResponse)(nil),       // 11: orrery.store.v1.ListAlarmsResponse
+	(*DisarmAlarmRequest)(nil),       // 12: orrery.store.v1.DisarmAlarmRequest
+	(*DisarmAlarmResponse)(nil),      // 13: orrery.store.v1.DisarmAlarmResponse
+	(*CheckConsistencyRequest)(nil),  // 14: orrery.store.v1.CheckConsistencyRequest
+	(*CheckConsistencyResponse)(nil), // 15: orrery.store.v1.CheckConsistencyResponse
+	(*MemberHash)(nil),               // 16: orrery.store.v1.MemberHash
 }
 var file_orrery_store_v1_maintenance_service_proto_depIdxs = []int32{
 	0,  // 0: orrery.store.v1.StatusResponse.alarms:type_name -> orrery.store.v1.AlarmType
-	0,  // 1: orrery.store.v1.ListAlarmsResponse.alarms:type_name -> orrery.store.v1.AlarmType
-	0,  // 2: orrery.store.v1.DisarmAlarmRequest.alarm:type_name -> orrery.store.v1.AlarmType
-	1,  // 3: orrery.store.v1.MaintenanceService.Status:input_type -> orrery.store.v1.StatusRequest
-	3,  // 4: orrery.store.v1.MaintenanceService.Snapshot:input_type -> orrery.store.v1.SnapshotRequest
-	5,  // 5: orrery.store.v1.MaintenanceService.Restore:input_type -> orrery.store.v1.RestoreRequest
-	7,  // 6: orrery.store.v1.MaintenanceService.Defragment:input_type -> orrery.store.v1.DefragmentRequest
-	9,  // 7: orrery.store.v1.MaintenanceService.ListAlarms:input_type -> orrery.store.v1.ListAlarmsRequest
-	11, // 8: orrery.store.v1.MaintenanceService.DisarmAlarm:input_type -> orrery.store.v1.DisarmAlarmRequest
-	2,  // 9: orrery.store.v1.MaintenanceService.Status:output_type -> orrery.store.v1.StatusResponse
-	4,  // 10: orrery.store.v1.MaintenanceService.Snapshot:output_type -> orrery.store.v1.SnapshotResponse
-	6,  // 11: orrery.store.v1.MaintenanceService.Restore:output_type -> orrery.store.v1.RestoreResponse
-	8,  // 12: orrery.store.v1.MaintenanceService.Defragment:output_type -> orrery.store.v1.DefragmentResponse
-	10, // 13: orrery.store.v1.MaintenanceService.ListAlarms:output_type -> orrery.store.v1.ListAlarmsResponse
-	12, // 14: orrery.store.v1.MaintenanceService.DisarmAlarm:output_type -> orrery.store.v1.DisarmAlarmResponse
-	9,  // [9:15] is the sub-list for method output_type
-	3,  // [3:9] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	3,  // 1: orrery.store.v1.StatusResponse.alarm_members:type_name -> orrery.store.v1.AlarmMember
+	0,  // 2: orrery.store.v1.AlarmMember.alarm:type_name -> orrery.store.v1.AlarmType
+	0,  // 3: orrery.store.v1.ListAlarmsResponse.alarms:type_name -> orrery.store.v1.AlarmType
+	3,  // 4: orrery.store.v1.ListAlarmsResponse.members:type_name -> orrery.store.v1.AlarmMember
+	0,  // 5: orrery.store.v1.DisarmAlarmRequest.alarm:type_name -> orrery.store.v1.AlarmType
+	16, // 6: orrery.store.v1.CheckConsistencyResponse.members:type_name -> orrery.store.v1.MemberHash
+	1,  // 7: orrery.store.v1.MaintenanceService.Status:input_type -> orrery.store.v1.StatusRequest
+	4,  // 8: orrery.store.v1.MaintenanceService.Snapshot:input_type -> orrery.store.v1.SnapshotRequest
+	6,  // 9: orrery.store.v1.MaintenanceService.Restore:input_type -> orrery.store.v1.RestoreRequest
+	8,  // 10: orrery.store.v1.MaintenanceService.Defragment:input_type -> orrery.store.v1.DefragmentRequest
+	10, // 11: orrery.store.v1.MaintenanceService.ListAlarms:input_type -> orrery.store.v1.ListAlarmsRequest
+	12, // 12: orrery.store.v1.MaintenanceService.DisarmAlarm:input_type -> orrery.store.v1.DisarmAlarmRequest
+	14, // 13: orrery.store.v1.MaintenanceService.CheckConsistency:input_type -> orrery.store.v1.CheckConsistencyRequest
+	2,  // 14: orrery.store.v1.MaintenanceService.Status:output_type -> orrery.store.v1.StatusResponse
+	5,  // 15: orrery.store.v1.MaintenanceService.Snapshot:output_type -> orrery.store.v1.SnapshotResponse
+	7,  // 16: orrery.store.v1.MaintenanceService.Restore:output_type -> orrery.store.v1.RestoreResponse
+	9,  // 17: orrery.store.v1.MaintenanceService.Defragment:output_type -> orrery.store.v1.DefragmentResponse
+	11, // 18: orrery.store.v1.MaintenanceService.ListAlarms:output_type -> orrery.store.v1.ListAlarmsResponse
+	13, // 19: orrery.store.v1.MaintenanceService.DisarmAlarm:output_type -> orrery.store.v1.DisarmAlarmResponse
+	15, // 20: orrery.store.v1.MaintenanceService.CheckConsistency:output_type -> orrery.store.v1.CheckConsistencyResponse
+	14, // [14:21] is the sub-list for method output_type
+	7,  // [7:14] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_orrery_store_v1_maintenance_service_proto_init() }
@@ -810,7 +1124,7 @@ func file_orrery_store_v1_maintenance_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orrery_store_v1_maintenance_service_proto_rawDesc), len(file_orrery_store_v1_maintenance_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,12 +19,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	MaintenanceService_Status_FullMethodName      = "/orrery.store.v1.MaintenanceService/Status"
-	MaintenanceService_Snapshot_FullMethodName    = "/orrery.store.v1.MaintenanceService/Snapshot"
-	MaintenanceService_Restore_FullMethodName     = "/orrery.store.v1.MaintenanceService/Restore"
-	MaintenanceService_Defragment_FullMethodName  = "/orrery.store.v1.MaintenanceService/Defragment"
-	MaintenanceService_ListAlarms_FullMethodName  = "/orrery.store.v1.MaintenanceService/ListAlarms"
-	MaintenanceService_DisarmAlarm_FullMethodName = "/orrery.store.v1.MaintenanceService/DisarmAlarm"
+	MaintenanceService_Status_FullMethodName           = "/orrery.store.v1.MaintenanceService/Status"
+	MaintenanceService_Snapshot_FullMethodName         = "/orrery.store.v1.MaintenanceService/Snapshot"
+	MaintenanceService_Restore_FullMethodName          = "/orrery.store.v1.MaintenanceService/Restore"
+	MaintenanceService_Defragment_FullMethodName       = "/orrery.store.v1.MaintenanceService/Defragment"
+	MaintenanceService_ListAlarms_FullMethodName       = "/orrery.store.v1.MaintenanceService/ListAlarms"
+	MaintenanceService_DisarmAlarm_FullMethodName      = "/orrery.store.v1.MaintenanceService/DisarmAlarm"
+	MaintenanceService_CheckConsistency_FullMethodName = "/orrery.store.v1.MaintenanceService/CheckConsistency"
 )
 
 // MaintenanceServiceClient is the client API for MaintenanceService service.
@@ -46,6 +47,9 @@ type MaintenanceServiceClient interface {
 	ListAlarms(ctx context.Context, in *ListAlarmsRequest, opts ...grpc.CallOption) (*ListAlarmsResponse, error)
 	// DisarmAlarm clears an alarm. It comes back with the next write when its cause is still there.
 	DisarmAlarm(ctx context.Context, in *DisarmAlarmRequest, opts ...grpc.CallOption) (*DisarmAlarmResponse, error)
+	// CheckConsistency compares the content of all members at one log index. Members that differ from the others are named
+	// by an alarm. Any member takes it; the leader does it.
+	CheckConsistency(ctx context.Context, in *CheckConsistencyRequest, opts ...grpc.CallOption) (*CheckConsistencyResponse, error)
 }
 
 type maintenanceServiceClient struct {
@@ -128,6 +132,16 @@ func (c *maintenanceServiceClient) DisarmAlarm(ctx context.Context, in *DisarmAl
 	return out, nil
 }
 
+func (c *maintenanceServiceClient) CheckConsistency(ctx context.Context, in *CheckConsistencyRequest, opts ...grpc.CallOption) (*CheckConsistencyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckConsistencyResponse)
+	err := c.cc.Invoke(ctx, MaintenanceService_CheckConsistency_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MaintenanceServiceServer is the server API for MaintenanceService service.
 // All implementations must embed UnimplementedMaintenanceServiceServer
 // for forward compatibility.
@@ -147,6 +161,9 @@ type MaintenanceServiceServer interface {
 	ListAlarms(context.Context, *ListAlarmsRequest) (*ListAlarmsResponse, error)
 	// DisarmAlarm clears an alarm. It comes back with the next write when its cause is still there.
 	DisarmAlarm(context.Context, *DisarmAlarmRequest) (*DisarmAlarmResponse, error)
+	// CheckConsistency compares the content of all members at one log index. Members that differ from the others are named
+	// by an alarm. Any member takes it; the leader does it.
+	CheckConsistency(context.Context, *CheckConsistencyRequest) (*CheckConsistencyResponse, error)
 	mustEmbedUnimplementedMaintenanceServiceServer()
 }
 
@@ -174,6 +191,9 @@ func (UnimplementedMaintenanceServiceServer) ListAlarms(context.Context, *ListAl
 }
 func (UnimplementedMaintenanceServiceServer) DisarmAlarm(context.Context, *DisarmAlarmRequest) (*DisarmAlarmResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DisarmAlarm not implemented")
+}
+func (UnimplementedMaintenanceServiceServer) CheckConsistency(context.Context, *CheckConsistencyRequest) (*CheckConsistencyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckConsistency not implemented")
 }
 func (UnimplementedMaintenanceServiceServer) mustEmbedUnimplementedMaintenanceServiceServer() {}
 func (UnimplementedMaintenanceServiceServer) testEmbeddedByValue()                            {}
@@ -286,6 +306,24 @@ func _MaintenanceService_DisarmAlarm_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MaintenanceService_CheckConsistency_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckConsistencyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MaintenanceServiceServer).CheckConsistency(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MaintenanceService_CheckConsistency_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MaintenanceServiceServer).CheckConsistency(ctx, req.(*CheckConsistencyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // MaintenanceService_ServiceDesc is the grpc.ServiceDesc for MaintenanceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -308,6 +346,10 @@ var MaintenanceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DisarmAlarm",
 			Handler:    _MaintenanceService_DisarmAlarm_Handler,
+		},
+		{
+			MethodName: "CheckConsistency",
+			Handler:    _MaintenanceService_CheckConsistency_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -81,6 +81,16 @@ type Member struct {
 	ClientAddress string     `protobuf:"bytes,3,opt,name=client_address,json=clientAddress,proto3" json:"client_address,omitempty"`
 	Role          MemberRole `protobuf:"varint,4,opt,name=role,proto3,enum=orrery.store.v1.MemberRole" json:"role,omitempty"`
 	Leader        bool       `protobuf:"varint,5,opt,name=leader,proto3" json:"leader,omitempty"`
+	// Log entries that the member has not applied yet, as counted by the member that answers.
+	Lag uint64 `protobuf:"varint,6,opt,name=lag,proto3" json:"lag,omitempty"`
+	// Whether the member answered just now and is fit to serve.
+	Healthy bool `protobuf:"varint,7,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	// Why it is not healthy; empty when it is.
+	Problem string `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Version of the member's program; empty when it did not answer.
+	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
+	// Last log entry that the member has applied.
+	AppliedIndex  uint64 `protobuf:"varint,10,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -148,6 +158,41 @@ func (x *Member) GetLeader() bool {
 		return x.Leader
 	}
 	return false
+}
+
+func (x *Member) GetLag() uint64 {
+	if x != nil {
+		return x.Lag
+	}
+	return 0
+}
+
+func (x *Member) GetHealthy() bool {
+	if x != nil {
+		return x.Healthy
+	}
+	return false
+}
+
+func (x *Member) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *Member) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Member) GetAppliedIndex() uint64 {
+	if x != nil {
+		return x.AppliedIndex
+	}
+	return 0
 }
 
 type ListMembersRequest struct {
@@ -563,13 +608,19 @@ var File_orrery_store_v1_membership_service_proto protoreflect.FileDescriptor
 
 const file_orrery_store_v1_membership_service_proto_rawDesc = "" +
 	"\n" +
-	"(orrery/store/v1/membership_service.proto\x12\x0forrery.store.v1\"\xaf\x01\n" +
+	"(orrery/store/v1/membership_service.proto\x12\x0forrery.store.v1\"\xb4\x02\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fraft_address\x18\x02 \x01(\tR\vraftAddress\x12%\n" +
 	"\x0eclient_address\x18\x03 \x01(\tR\rclientAddress\x12/\n" +
 	"\x04role\x18\x04 \x01(\x0e2\x1b.orrery.store.v1.MemberRoleR\x04role\x12\x16\n" +
-	"\x06leader\x18\x05 \x01(\bR\x06leader\"\x14\n" +
+	"\x06leader\x18\x05 \x01(\bR\x06leader\x12\x10\n" +
+	"\x03lag\x18\x06 \x01(\x04R\x03lag\x12\x18\n" +
+	"\ahealthy\x18\a \x01(\bR\ahealthy\x12\x18\n" +
+	"\aproblem\x18\b \x01(\tR\aproblem\x12\x18\n" +
+	"\aversion\x18\t \x01(\tR\aversion\x12#\n" +
+	"\rapplied_index\x18\n" +
+	" \x01(\x04R\fappliedIndex\"\x14\n" +
 	"\x12ListMembersRequest\"H\n" +
 	"\x13ListMembersResponse\x121\n" +
 	"\amembers\x18\x01 \x03(\v2\x17.orrery.store.v1.MemberR\amembers\"J\n" +

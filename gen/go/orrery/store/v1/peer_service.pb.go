@@ -278,6 +278,287 @@ func (x *KeepAliveResponse) GetGrantedTtlSeconds() int64 {
 	return 0
 }
 
+type TimeToLiveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimeToLiveRequest) Reset() {
+	*x = TimeToLiveRequest{}
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimeToLiveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimeToLiveRequest) ProtoMessage() {}
+
+func (x *TimeToLiveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimeToLiveRequest.ProtoReflect.Descriptor instead.
+func (*TimeToLiveRequest) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_peer_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TimeToLiveRequest) GetId() int64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+type TimeToLiveResponse struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	GrantedTtlSeconds   int64                  `protobuf:"varint,1,opt,name=granted_ttl_seconds,json=grantedTtlSeconds,proto3" json:"granted_ttl_seconds,omitempty"`
+	RemainingTtlSeconds int64                  `protobuf:"varint,2,opt,name=remaining_ttl_seconds,json=remainingTtlSeconds,proto3" json:"remaining_ttl_seconds,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *TimeToLiveResponse) Reset() {
+	*x = TimeToLiveResponse{}
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimeToLiveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimeToLiveResponse) ProtoMessage() {}
+
+func (x *TimeToLiveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimeToLiveResponse.ProtoReflect.Descriptor instead.
+func (*TimeToLiveResponse) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_peer_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TimeToLiveResponse) GetGrantedTtlSeconds() int64 {
+	if x != nil {
+		return x.GrantedTtlSeconds
+	}
+	return 0
+}
+
+func (x *TimeToLiveResponse) GetRemainingTtlSeconds() int64 {
+	if x != nil {
+		return x.RemainingTtlSeconds
+	}
+	return 0
+}
+
+type HashRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Log index of the check.
+	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HashRequest) Reset() {
+	*x = HashRequest{}
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HashRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HashRequest) ProtoMessage() {}
+
+func (x *HashRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashRequest.ProtoReflect.Descriptor instead.
+func (*HashRequest) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_peer_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *HashRequest) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+type HashResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hash          uint64                 `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`
+	Revision      int64                  `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HashResponse) Reset() {
+	*x = HashResponse{}
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HashResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HashResponse) ProtoMessage() {}
+
+func (x *HashResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashResponse.ProtoReflect.Descriptor instead.
+func (*HashResponse) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_peer_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *HashResponse) GetHash() uint64 {
+	if x != nil {
+		return x.Hash
+	}
+	return 0
+}
+
+func (x *HashResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type AnnounceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	RaftAddress   string                 `protobuf:"bytes,2,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnnounceRequest) Reset() {
+	*x = AnnounceRequest{}
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnnounceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnnounceRequest) ProtoMessage() {}
+
+func (x *AnnounceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnnounceRequest.ProtoReflect.Descriptor instead.
+func (*AnnounceRequest) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_peer_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AnnounceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AnnounceRequest) GetRaftAddress() string {
+	if x != nil {
+		return x.RaftAddress
+	}
+	return ""
+}
+
+type AnnounceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnnounceResponse) Reset() {
+	*x = AnnounceResponse{}
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnnounceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnnounceResponse) ProtoMessage() {}
+
+func (x *AnnounceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_peer_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnnounceResponse.ProtoReflect.Descriptor instead.
+func (*AnnounceResponse) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_peer_service_proto_rawDescGZIP(), []int{11}
+}
+
 var File_orrery_store_v1_peer_service_proto protoreflect.FileDescriptor
 
 const file_orrery_store_v1_peer_service_proto_rawDesc = "" +
@@ -293,11 +574,29 @@ const file_orrery_store_v1_peer_service_proto_rawDesc = "" +
 	"\x10KeepAliveRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\"C\n" +
 	"\x11KeepAliveResponse\x12.\n" +
-	"\x13granted_ttl_seconds\x18\x01 \x01(\x03R\x11grantedTtlSeconds2\x83\x02\n" +
+	"\x13granted_ttl_seconds\x18\x01 \x01(\x03R\x11grantedTtlSeconds\"#\n" +
+	"\x11TimeToLiveRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x03R\x02id\"x\n" +
+	"\x12TimeToLiveResponse\x12.\n" +
+	"\x13granted_ttl_seconds\x18\x01 \x01(\x03R\x11grantedTtlSeconds\x122\n" +
+	"\x15remaining_ttl_seconds\x18\x02 \x01(\x03R\x13remainingTtlSeconds\"#\n" +
+	"\vHashRequest\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\">\n" +
+	"\fHashResponse\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\x04R\x04hash\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"H\n" +
+	"\x0fAnnounceRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\fraft_address\x18\x02 \x01(\tR\vraftAddress\"\x12\n" +
+	"\x10AnnounceResponse2\xf0\x03\n" +
 	"\vPeerService\x12L\n" +
 	"\aPropose\x12\x1f.orrery.store.v1.ProposeRequest\x1a .orrery.store.v1.ProposeResponse\x12R\n" +
 	"\tReadIndex\x12!.orrery.store.v1.ReadIndexRequest\x1a\".orrery.store.v1.ReadIndexResponse\x12R\n" +
-	"\tKeepAlive\x12!.orrery.store.v1.KeepAliveRequest\x1a\".orrery.store.v1.KeepAliveResponseB<Z:github.com/orrery-io/orrery/gen/go/orrery/store/v1;storev1b\x06proto3"
+	"\tKeepAlive\x12!.orrery.store.v1.KeepAliveRequest\x1a\".orrery.store.v1.KeepAliveResponse\x12U\n" +
+	"\n" +
+	"TimeToLive\x12\".orrery.store.v1.TimeToLiveRequest\x1a#.orrery.store.v1.TimeToLiveResponse\x12C\n" +
+	"\x04Hash\x12\x1c.orrery.store.v1.HashRequest\x1a\x1d.orrery.store.v1.HashResponse\x12O\n" +
+	"\bAnnounce\x12 .orrery.store.v1.AnnounceRequest\x1a!.orrery.store.v1.AnnounceResponseB<Z:github.com/orrery-io/orrery/gen/go/orrery/store/v1;storev1b\x06proto3"
 
 var (
 	file_orrery_store_v1_peer_service_proto_rawDescOnce sync.Once
@@ -311,31 +610,43 @@ func file_orrery_store_v1_peer_service_proto_rawDescGZIP() []byte {
 	return file_orrery_store_v1_peer_service_proto_rawDescData
 }
 
-var file_orrery_store_v1_peer_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_orrery_store_v1_peer_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_orrery_store_v1_peer_service_proto_goTypes = []any{
-	(*ProposeRequest)(nil),    // 0: orrery.store.v1.ProposeRequest
-	(*ProposeResponse)(nil),   // 1: orrery.store.v1.ProposeResponse
-	(*ReadIndexRequest)(nil),  // 2: orrery.store.v1.ReadIndexRequest
-	(*ReadIndexResponse)(nil), // 3: orrery.store.v1.ReadIndexResponse
-	(*KeepAliveRequest)(nil),  // 4: orrery.store.v1.KeepAliveRequest
-	(*KeepAliveResponse)(nil), // 5: orrery.store.v1.KeepAliveResponse
-	(*Command)(nil),           // 6: orrery.store.v1.Command
-	(*TxnResponse)(nil),       // 7: orrery.store.v1.TxnResponse
+	(*ProposeRequest)(nil),     // 0: orrery.store.v1.ProposeRequest
+	(*ProposeResponse)(nil),    // 1: orrery.store.v1.ProposeResponse
+	(*ReadIndexRequest)(nil),   // 2: orrery.store.v1.ReadIndexRequest
+	(*ReadIndexResponse)(nil),  // 3: orrery.store.v1.ReadIndexResponse
+	(*KeepAliveRequest)(nil),   // 4: orrery.store.v1.KeepAliveRequest
+	(*KeepAliveResponse)(nil),  // 5: orrery.store.v1.KeepAliveResponse
+	(*TimeToLiveRequest)(nil),  // 6: orrery.store.v1.TimeToLiveRequest
+	(*TimeToLiveResponse)(nil), // 7: orrery.store.v1.TimeToLiveResponse
+	(*HashRequest)(nil),        // 8: orrery.store.v1.HashRequest
+	(*HashResponse)(nil),       // 9: orrery.store.v1.HashResponse
+	(*AnnounceRequest)(nil),    // 10: orrery.store.v1.AnnounceRequest
+	(*AnnounceResponse)(nil),   // 11: orrery.store.v1.AnnounceResponse
+	(*Command)(nil),            // 12: orrery.store.v1.Command
+	(*TxnResponse)(nil),        // 13: orrery.store.v1.TxnResponse
 }
 var file_orrery_store_v1_peer_service_proto_depIdxs = []int32{
-	6, // 0: orrery.store.v1.ProposeRequest.command:type_name -> orrery.store.v1.Command
-	7, // 1: orrery.store.v1.ProposeResponse.txn:type_name -> orrery.store.v1.TxnResponse
-	0, // 2: orrery.store.v1.PeerService.Propose:input_type -> orrery.store.v1.ProposeRequest
-	2, // 3: orrery.store.v1.PeerService.ReadIndex:input_type -> orrery.store.v1.ReadIndexRequest
-	4, // 4: orrery.store.v1.PeerService.KeepAlive:input_type -> orrery.store.v1.KeepAliveRequest
-	1, // 5: orrery.store.v1.PeerService.Propose:output_type -> orrery.store.v1.ProposeResponse
-	3, // 6: orrery.store.v1.PeerService.ReadIndex:output_type -> orrery.store.v1.ReadIndexResponse
-	5, // 7: orrery.store.v1.PeerService.KeepAlive:output_type -> orrery.store.v1.KeepAliveResponse
-	5, // [5:8] is the sub-list for method output_type
-	2, // [2:5] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	12, // 0: orrery.store.v1.ProposeRequest.command:type_name -> orrery.store.v1.Command
+	13, // 1: orrery.store.v1.ProposeResponse.txn:type_name -> orrery.store.v1.TxnResponse
+	0,  // 2: orrery.store.v1.PeerService.Propose:input_type -> orrery.store.v1.ProposeRequest
+	2,  // 3: orrery.store.v1.PeerService.ReadIndex:input_type -> orrery.store.v1.ReadIndexRequest
+	4,  // 4: orrery.store.v1.PeerService.KeepAlive:input_type -> orrery.store.v1.KeepAliveRequest
+	6,  // 5: orrery.store.v1.PeerService.TimeToLive:input_type -> orrery.store.v1.TimeToLiveRequest
+	8,  // 6: orrery.store.v1.PeerService.Hash:input_type -> orrery.store.v1.HashRequest
+	10, // 7: orrery.store.v1.PeerService.Announce:input_type -> orrery.store.v1.AnnounceRequest
+	1,  // 8: orrery.store.v1.PeerService.Propose:output_type -> orrery.store.v1.ProposeResponse
+	3,  // 9: orrery.store.v1.PeerService.ReadIndex:output_type -> orrery.store.v1.ReadIndexResponse
+	5,  // 10: orrery.store.v1.PeerService.KeepAlive:output_type -> orrery.store.v1.KeepAliveResponse
+	7,  // 11: orrery.store.v1.PeerService.TimeToLive:output_type -> orrery.store.v1.TimeToLiveResponse
+	9,  // 12: orrery.store.v1.PeerService.Hash:output_type -> orrery.store.v1.HashResponse
+	11, // 13: orrery.store.v1.PeerService.Announce:output_type -> orrery.store.v1.AnnounceResponse
+	8,  // [8:14] is the sub-list for method output_type
+	2,  // [2:8] is the sub-list for method input_type
+	2,  // [2:2] is the sub-list for extension type_name
+	2,  // [2:2] is the sub-list for extension extendee
+	0,  // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_orrery_store_v1_peer_service_proto_init() }
@@ -351,7 +662,7 @@ func file_orrery_store_v1_peer_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orrery_store_v1_peer_service_proto_rawDesc), len(file_orrery_store_v1_peer_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

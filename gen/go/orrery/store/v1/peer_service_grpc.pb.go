@@ -19,9 +19,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PeerService_Propose_FullMethodName   = "/orrery.store.v1.PeerService/Propose"
-	PeerService_ReadIndex_FullMethodName = "/orrery.store.v1.PeerService/ReadIndex"
-	PeerService_KeepAlive_FullMethodName = "/orrery.store.v1.PeerService/KeepAlive"
+	PeerService_Propose_FullMethodName    = "/orrery.store.v1.PeerService/Propose"
+	PeerService_ReadIndex_FullMethodName  = "/orrery.store.v1.PeerService/ReadIndex"
+	PeerService_KeepAlive_FullMethodName  = "/orrery.store.v1.PeerService/KeepAlive"
+	PeerService_TimeToLive_FullMethodName = "/orrery.store.v1.PeerService/TimeToLive"
+	PeerService_Hash_FullMethodName       = "/orrery.store.v1.PeerService/Hash"
+	PeerService_Announce_FullMethodName   = "/orrery.store.v1.PeerService/Announce"
 )
 
 // PeerServiceClient is the client API for PeerService service.
@@ -36,6 +39,14 @@ type PeerServiceClient interface {
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
 	// KeepAlive renews a lease: only the leader counts its time.
 	KeepAlive(ctx context.Context, in *KeepAliveRequest, opts ...grpc.CallOption) (*KeepAliveResponse, error)
+	// TimeToLive tells how long a lease still lives.
+	TimeToLive(ctx context.Context, in *TimeToLiveRequest, opts ...grpc.CallOption) (*TimeToLiveResponse, error)
+	// Hash is the hash of the answering member's content as it was at a log index at which a check was proposed. It waits
+	// until that is known.
+	Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (*HashResponse, error)
+	// Announce tells the leader at which address its peers reach a member whose address has changed. Any member takes it
+	// and passes it on.
+	Announce(ctx context.Context, in *AnnounceRequest, opts ...grpc.CallOption) (*AnnounceResponse, error)
 }
 
 type peerServiceClient struct {
@@ -76,6 +87,36 @@ func (c *peerServiceClient) KeepAlive(ctx context.Context, in *KeepAliveRequest,
 	return out, nil
 }
 
+func (c *peerServiceClient) TimeToLive(ctx context.Context, in *TimeToLiveRequest, opts ...grpc.CallOption) (*TimeToLiveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TimeToLiveResponse)
+	err := c.cc.Invoke(ctx, PeerService_TimeToLive_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerServiceClient) Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (*HashResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HashResponse)
+	err := c.cc.Invoke(ctx, PeerService_Hash_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerServiceClient) Announce(ctx context.Context, in *AnnounceRequest, opts ...grpc.CallOption) (*AnnounceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AnnounceResponse)
+	err := c.cc.Invoke(ctx, PeerService_Announce_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServiceServer is the server API for PeerService service.
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
@@ -88,6 +129,14 @@ type PeerServiceServer interface {
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
 	// KeepAlive renews a lease: only the leader counts its time.
 	KeepAlive(context.Context, *KeepAliveRequest) (*KeepAliveResponse, error)
+	// TimeToLive tells how long a lease still lives.
+	TimeToLive(context.Context, *TimeToLiveRequest) (*TimeToLiveResponse, error)
+	// Hash is the hash of the answering member's content as it was at a log index at which a check was proposed. It waits
+	// until that is known.
+	Hash(context.Context, *HashRequest) (*HashResponse, error)
+	// Announce tells the leader at which address its peers reach a member whose address has changed. Any member takes it
+	// and passes it on.
+	Announce(context.Context, *AnnounceRequest) (*AnnounceResponse, error)
 	mustEmbedUnimplementedPeerServiceServer()
 }
 
@@ -106,6 +155,15 @@ func (UnimplementedPeerServiceServer) ReadIndex(context.Context, *ReadIndexReque
 }
 func (UnimplementedPeerServiceServer) KeepAlive(context.Context, *KeepAliveRequest) (*KeepAliveResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method KeepAlive not implemented")
+}
+func (UnimplementedPeerServiceServer) TimeToLive(context.Context, *TimeToLiveRequest) (*TimeToLiveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TimeToLive not implemented")
+}
+func (UnimplementedPeerServiceServer) Hash(context.Context, *HashRequest) (*HashResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Hash not implemented")
+}
+func (UnimplementedPeerServiceServer) Announce(context.Context, *AnnounceRequest) (*AnnounceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Announce not implemented")
 }
 func (UnimplementedPeerServiceServer) mustEmbedUnimplementedPeerServiceServer() {}
 func (UnimplementedPeerServiceServer) testEmbeddedByValue()                     {}
@@ -182,6 +240,60 @@ func _PeerService_KeepAlive_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PeerService_TimeToLive_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TimeToLiveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).TimeToLive(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_TimeToLive_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).TimeToLive(ctx, req.(*TimeToLiveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PeerService_Hash_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HashRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Hash(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Hash_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Hash(ctx, req.(*HashRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PeerService_Announce_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AnnounceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServiceServer).Announce(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PeerService_Announce_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServiceServer).Announce(ctx, req.(*AnnounceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PeerService_ServiceDesc is the grpc.ServiceDesc for PeerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -200,6 +312,18 @@ var PeerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "KeepAlive",
 			Handler:    _PeerService_KeepAlive_Handler,
+		},
+		{
+			MethodName: "TimeToLive",
+			Handler:    _PeerService_TimeToLive_Handler,
+		},
+		{
+			MethodName: "Hash",
+			Handler:    _PeerService_Hash_Handler,
+		},
+		{
+			MethodName: "Announce",
+			Handler:    _PeerService_Announce_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

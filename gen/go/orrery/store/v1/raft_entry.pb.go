@@ -88,6 +88,7 @@ type Command struct {
 	//	*Command_LeaseRevoke
 	//	*Command_Alarm
 	//	*Command_Member
+	//	*Command_Check
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -184,6 +185,15 @@ func (x *Command) GetMember() *MemberRecord {
 	return nil
 }
 
+func (x *Command) GetCheck() *CheckCommand {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -212,6 +222,10 @@ type Command_Member struct {
 	Member *MemberRecord `protobuf:"bytes,6,opt,name=member,proto3,oneof"`
 }
 
+type Command_Check struct {
+	Check *CheckCommand `protobuf:"bytes,7,opt,name=check,proto3,oneof"`
+}
+
 func (*Command_Txn) isCommand_Command() {}
 
 func (*Command_Compact) isCommand_Command() {}
@@ -224,11 +238,15 @@ func (*Command_Alarm) isCommand_Command() {}
 
 func (*Command_Member) isCommand_Command() {}
 
+func (*Command_Check) isCommand_Command() {}
+
 // AlarmCommand raises or clears an alarm.
 type AlarmCommand struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Alarm         AlarmType              `protobuf:"varint,1,opt,name=alarm,proto3,enum=orrery.store.v1.AlarmType" json:"alarm,omitempty"`
-	Raised        bool                   `protobuf:"varint,2,opt,name=raised,proto3" json:"raised,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Alarm  AlarmType              `protobuf:"varint,1,opt,name=alarm,proto3,enum=orrery.store.v1.AlarmType" json:"alarm,omitempty"`
+	Raised bool                   `protobuf:"varint,2,opt,name=raised,proto3" json:"raised,omitempty"`
+	// The member that it is about; empty for the whole store, or, when the alarm is cleared, for all members.
+	Member        string `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,6 +295,50 @@ func (x *AlarmCommand) GetRaised() bool {
 	return false
 }
 
+func (x *AlarmCommand) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+// CheckCommand makes every member hash the content that it has at this entry.
+type CheckCommand struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckCommand) Reset() {
+	*x = CheckCommand{}
+	mi := &file_orrery_store_v1_raft_entry_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckCommand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckCommand) ProtoMessage() {}
+
+func (x *CheckCommand) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_raft_entry_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckCommand.ProtoReflect.Descriptor instead.
+func (*CheckCommand) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_raft_entry_proto_rawDescGZIP(), []int{3}
+}
+
 // MemberRecord is what a member tells about itself; without a client address it is forgotten.
 type MemberRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -288,7 +350,7 @@ type MemberRecord struct {
 
 func (x *MemberRecord) Reset() {
 	*x = MemberRecord{}
-	mi := &file_orrery_store_v1_raft_entry_proto_msgTypes[3]
+	mi := &file_orrery_store_v1_raft_entry_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +362,7 @@ func (x *MemberRecord) String() string {
 func (*MemberRecord) ProtoMessage() {}
 
 func (x *MemberRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_raft_entry_proto_msgTypes[3]
+	mi := &file_orrery_store_v1_raft_entry_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +375,7 @@ func (x *MemberRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberRecord.ProtoReflect.Descriptor instead.
 func (*MemberRecord) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_raft_entry_proto_rawDescGZIP(), []int{3}
+	return file_orrery_store_v1_raft_entry_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MemberRecord) GetName() string {
@@ -338,7 +400,7 @@ const file_orrery_store_v1_raft_entry_proto_rawDesc = "" +
 	"\tRaftEntry\x124\n" +
 	"\bcommands\x18\x01 \x03(\v2\x18.orrery.store.v1.CommandR\bcommands\x12\x1f\n" +
 	"\vquota_bytes\x18\x02 \x01(\x03R\n" +
-	"quotaBytes\"\x83\x03\n" +
+	"quotaBytes\"\xba\x03\n" +
 	"\aCommand\x12/\n" +
 	"\x03txn\x18\x01 \x01(\v2\x1b.orrery.store.v1.TxnRequestH\x00R\x03txn\x12;\n" +
 	"\acompact\x18\x02 \x01(\v2\x1f.orrery.store.v1.CompactRequestH\x00R\acompact\x12E\n" +
@@ -346,11 +408,14 @@ const file_orrery_store_v1_raft_entry_proto_rawDesc = "" +
 	"leaseGrant\x12H\n" +
 	"\flease_revoke\x18\x04 \x01(\v2#.orrery.store.v1.LeaseRevokeRequestH\x00R\vleaseRevoke\x125\n" +
 	"\x05alarm\x18\x05 \x01(\v2\x1d.orrery.store.v1.AlarmCommandH\x00R\x05alarm\x127\n" +
-	"\x06member\x18\x06 \x01(\v2\x1d.orrery.store.v1.MemberRecordH\x00R\x06memberB\t\n" +
-	"\acommand\"X\n" +
+	"\x06member\x18\x06 \x01(\v2\x1d.orrery.store.v1.MemberRecordH\x00R\x06member\x125\n" +
+	"\x05check\x18\a \x01(\v2\x1d.orrery.store.v1.CheckCommandH\x00R\x05checkB\t\n" +
+	"\acommand\"p\n" +
 	"\fAlarmCommand\x120\n" +
 	"\x05alarm\x18\x01 \x01(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x05alarm\x12\x16\n" +
-	"\x06raised\x18\x02 \x01(\bR\x06raised\"I\n" +
+	"\x06raised\x18\x02 \x01(\bR\x06raised\x12\x16\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\"\x0e\n" +
+	"\fCheckCommand\"I\n" +
 	"\fMemberRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
 	"\x0eclient_address\x18\x02 \x01(\tR\rclientAddressB<Z:github.com/orrery-io/orrery/gen/go/orrery/store/v1;storev1b\x06proto3"
@@ -367,32 +432,34 @@ func file_orrery_store_v1_raft_entry_proto_rawDescGZIP() []byte {
 	return file_orrery_store_v1_raft_entry_proto_rawDescData
 }
 
-var file_orrery_store_v1_raft_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_orrery_store_v1_raft_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_orrery_store_v1_raft_entry_proto_goTypes = []any{
 	(*RaftEntry)(nil),          // 0: orrery.store.v1.RaftEntry
 	(*Command)(nil),            // 1: orrery.store.v1.Command
 	(*AlarmCommand)(nil),       // 2: orrery.store.v1.AlarmCommand
-	(*MemberRecord)(nil),       // 3: orrery.store.v1.MemberRecord
-	(*TxnRequest)(nil),         // 4: orrery.store.v1.TxnRequest
-	(*CompactRequest)(nil),     // 5: orrery.store.v1.CompactRequest
-	(*LeaseGrantRequest)(nil),  // 6: orrery.store.v1.LeaseGrantRequest
-	(*LeaseRevokeRequest)(nil), // 7: orrery.store.v1.LeaseRevokeRequest
-	(AlarmType)(0),             // 8: orrery.store.v1.AlarmType
+	(*CheckCommand)(nil),       // 3: orrery.store.v1.CheckCommand
+	(*MemberRecord)(nil),       // 4: orrery.store.v1.MemberRecord
+	(*TxnRequest)(nil),         // 5: orrery.store.v1.TxnRequest
+	(*CompactRequest)(nil),     // 6: orrery.store.v1.CompactRequest
+	(*LeaseGrantRequest)(nil),  // 7: orrery.store.v1.LeaseGrantRequest
+	(*LeaseRevokeRequest)(nil), // 8: orrery.store.v1.LeaseRevokeRequest
+	(AlarmType)(0),             // 9: orrery.store.v1.AlarmType
 }
 var file_orrery_store_v1_raft_entry_proto_depIdxs = []int32{
 	1, // 0: orrery.store.v1.RaftEntry.commands:type_name -> orrery.store.v1.Command
-	4, // 1: orrery.store.v1.Command.txn:type_name -> orrery.store.v1.TxnRequest
-	5, // 2: orrery.store.v1.Command.compact:type_name -> orrery.store.v1.CompactRequest
-	6, // 3: orrery.store.v1.Command.lease_grant:type_name -> orrery.store.v1.LeaseGrantRequest
-	7, // 4: orrery.store.v1.Command.lease_revoke:type_name -> orrery.store.v1.LeaseRevokeRequest
+	5, // 1: orrery.store.v1.Command.txn:type_name -> orrery.store.v1.TxnRequest
+	6, // 2: orrery.store.v1.Command.compact:type_name -> orrery.store.v1.CompactRequest
+	7, // 3: orrery.store.v1.Command.lease_grant:type_name -> orrery.store.v1.LeaseGrantRequest
+	8, // 4: orrery.store.v1.Command.lease_revoke:type_name -> orrery.store.v1.LeaseRevokeRequest
 	2, // 5: orrery.store.v1.Command.alarm:type_name -> orrery.store.v1.AlarmCommand
-	3, // 6: orrery.store.v1.Command.member:type_name -> orrery.store.v1.MemberRecord
-	8, // 7: orrery.store.v1.AlarmCommand.alarm:type_name -> orrery.store.v1.AlarmType
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	4, // 6: orrery.store.v1.Command.member:type_name -> orrery.store.v1.MemberRecord
+	3, // 7: orrery.store.v1.Command.check:type_name -> orrery.store.v1.CheckCommand
+	9, // 8: orrery.store.v1.AlarmCommand.alarm:type_name -> orrery.store.v1.AlarmType
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_orrery_store_v1_raft_entry_proto_init() }
@@ -410,6 +477,7 @@ func file_orrery_store_v1_raft_entry_proto_init() {
 		(*Command_LeaseRevoke)(nil),
 		(*Command_Alarm)(nil),
 		(*Command_Member)(nil),
+		(*Command_Check)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -417,7 +485,7 @@ func file_orrery_store_v1_raft_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orrery_store_v1_raft_entry_proto_rawDesc), len(file_orrery_store_v1_raft_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -147,11 +147,13 @@ type SnapshotHeader struct {
 	// Log index of the last command that is part of the snapshot.
 	AppliedIndex uint64 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// Counts the times that the store's content was replaced by a restore.
-	Incarnation   uint64          `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	NoSpace       bool            `protobuf:"varint,6,opt,name=no_space,json=noSpace,proto3" json:"no_space,omitempty"`
-	Members       []*MemberRecord `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Incarnation uint64          `protobuf:"varint,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	NoSpace     bool            `protobuf:"varint,6,opt,name=no_space,json=noSpace,proto3" json:"no_space,omitempty"`
+	Members     []*MemberRecord `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`
+	// Members whose content was found to differ from that of the others; an empty name stands for "no majority agreed".
+	CorruptMembers []string `protobuf:"bytes,8,rep,name=corrupt_members,json=corruptMembers,proto3" json:"corrupt_members,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
@@ -229,6 +231,13 @@ func (x *SnapshotHeader) GetNoSpace() bool {
 func (x *SnapshotHeader) GetMembers() []*MemberRecord {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *SnapshotHeader) GetCorruptMembers() []string {
+	if x != nil {
+		return x.CorruptMembers
 	}
 	return nil
 }
@@ -598,7 +607,7 @@ const file_orrery_store_v1_snapshot_proto_rawDesc = "" +
 	"\x06leases\x18\x02 \x01(\v2\x1f.orrery.store.v1.SnapshotLeasesH\x00R\x06leases\x123\n" +
 	"\x04keys\x18\x03 \x01(\v2\x1d.orrery.store.v1.SnapshotKeysH\x00R\x04keys\x12<\n" +
 	"\atrailer\x18\x04 \x01(\v2 .orrery.store.v1.SnapshotTrailerH\x00R\atrailerB\b\n" +
-	"\x06record\"\x8a\x02\n" +
+	"\x06record\"\xb3\x02\n" +
 	"\x0eSnapshotHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12)\n" +
@@ -606,7 +615,8 @@ const file_orrery_store_v1_snapshot_proto_rawDesc = "" +
 	"\rapplied_index\x18\x04 \x01(\x04R\fappliedIndex\x12 \n" +
 	"\vincarnation\x18\x05 \x01(\x04R\vincarnation\x12\x19\n" +
 	"\bno_space\x18\x06 \x01(\bR\anoSpace\x127\n" +
-	"\amembers\x18\a \x03(\v2\x1d.orrery.store.v1.MemberRecordR\amembers\"H\n" +
+	"\amembers\x18\a \x03(\v2\x1d.orrery.store.v1.MemberRecordR\amembers\x12'\n" +
+	"\x0fcorrupt_members\x18\b \x03(\tR\x0ecorruptMembers\"H\n" +
 	"\x0eSnapshotLeases\x126\n" +
 	"\x06leases\x18\x01 \x03(\v2\x1e.orrery.store.v1.SnapshotLeaseR\x06leases\"@\n" +
 	"\rSnapshotLease\x12\x0e\n" +

@@ -1,0 +1,57 @@
+package raftnode
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/store/kv"
+)
+
+// LeaseTimeToLive tells how many seconds a lease was granted for, how many it still lives, and which keys it holds, in
+// order. Only the leader counts time: it is asked. Errors: kv.ErrLeaseNotFound, kv.ErrNoLeader.
+func (n *Node) LeaseTimeToLive(ctx context.Context, id int64) (granted, remaining int64, keys [][]byte, err error) {
+	if err := n.linearize(ctx); err != nil {
+		return 0, 0, nil, err
+	}
+	err = n.retry(ctx, func(ctx context.Context) (err error) {
+		if n.isLeader() {
+			granted, remaining, err = n.lessor.TimeToLive(id)
+			return err
+		}
+		conn, err := n.LeaderConn(ctx)
+		if err != nil {
+			return err
+		}
+		resp, err := storev1.NewPeerServiceClient(conn).TimeToLive(ctx, &storev1.TimeToLiveRequest{Id: id})
+		if err != nil {
+			return peerError(ctx, err, kv.ErrNoLeader)
+		}
+		granted, remaining = resp.GrantedTtlSeconds, resp.RemainingTtlSeconds
+		return nil
+	})
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	n.fsm.mu.Lock()
+	names, ok := n.fsm.state.LeaseKeys(id)
+	n.fsm.mu.Unlock()
+	if !ok {
+		return 0, 0, nil, kv.ErrLeaseNotFound
+	}
+	for _, k := range names {
+		keys = append(keys, []byte(k))
+	}
+	return granted, remaining, keys, nil
+}
+
+// Leases lists the ids of all leases, in order.
+func (n *Node) Leases(ctx context.Context) ([]int64, error) {
+	if err := n.linearize(ctx); err != nil {
+		return nil, err
+	}
+	n.fsm.mu.Lock()
+	defer n.fsm.mu.Unlock()
+	return slices.Sorted(maps.Keys(n.fsm.state.LeaseTTLs())), nil
+}
