@@ -1,7 +1,6 @@
 package raftnode
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,10 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-const (
-	logFile    = "raft.db"
-	memberFile = "member.json"
-)
+const logFile = "raft.db"
 
 // disk is the log and the votes of a member in one bolt file. It stands between Raft and the file so that the file can be
 // rewritten while Raft waits.
@@ -28,16 +24,12 @@ type disk struct {
 }
 
 // openDisk opens the file, makes it when there is none, and holds a lock on it.
-func openDisk(dir, name string) (*disk, error) {
+func openDisk(dir string) (*disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the store's data folder cannot be made: %w: check the path and its permissions", err)
 	}
 	d := &disk{path: filepath.Join(dir, logFile)}
 	if err := d.open(); err != nil {
-		return nil, err
-	}
-	if err := checkMember(dir, name); err != nil {
-		d.Close()
 		return nil, err
 	}
 	return d, nil
@@ -59,34 +51,6 @@ func (d *disk) open() (err error) {
 		return fmt.Errorf("the store's data folder is not writable: %w: check its owner and permissions", err)
 	}
 	return fmt.Errorf("the store's log %s cannot be opened: %w: restore the member from a snapshot or remove the folder and join again", d.path, err)
-}
-
-// checkMember makes sure that a folder is used by the member that made it: under another name its votes and its log
-// would be those of a stranger.
-func checkMember(dir, name string) error {
-	path := filepath.Join(dir, memberFile)
-	var have struct {
-		Name string `json:"name"`
-	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		have.Name = name
-		data, err = json.Marshal(have)
-		if err == nil {
-			err = os.WriteFile(path, data, 0o600)
-		}
-		return err
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &have)
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
-	}
-	if have.Name != name {
-		return fmt.Errorf("the data folder %s belongs to store member %q, this one is named %q: use that name or another folder", dir, have.Name, name)
-	}
-	return nil
 }
 
 // size is that of the file.

@@ -22,8 +22,10 @@ type Node struct {
 	cfg  Config
 	log  *slog.Logger
 	disk *disk
-	mux  *mux
-	raft *raft.Raft
+	// identity says whose folder it is, and which peers are of the same cluster.
+	identity *identity
+	mux      *mux
+	raft     *raft.Raft
 	// transport is Raft's.
 	transport *raft.NetworkTransport
 	fsm       *fsm
@@ -58,7 +60,10 @@ func Open(cfg Config) (_ *Node, err error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	d, err := openDisk(cfg.DataDir, cfg.Name)
+	if err := checkFinished(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	d, err := openDisk(cfg.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +72,10 @@ func Open(cfg Config) (_ *Node, err error) {
 			d.Close()
 		}
 	}()
+	id, err := openIdentity(cfg.DataDir, cfg.Name)
+	if err != nil {
+		return nil, err
+	}
 	logger := newRaftLogger(cfg.Logger)
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(cfg.DataDir, 2, logger)
 	if err != nil {
@@ -74,12 +83,12 @@ func Open(cfg Config) (_ *Node, err error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Node{
-		cfg: cfg, log: cfg.Logger, disk: d, lessor: lease.New(cfg.Clock), failed: make(chan error, 1),
+		cfg: cfg, log: cfg.Logger, disk: d, identity: id, lessor: lease.New(cfg.Clock), failed: make(chan error, 1),
 		conns: map[string]*grpc.ClientConn{}, ctx: ctx, stop: stop,
 	}
 	n.fsm = newFSM(n.lessor, cfg.Logger)
 	n.rounds = &rounds{ctx: ctx, done: &n.done}
-	n.mux = newMux(&n.cfg)
+	n.mux = newMux(&n.cfg, id)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: streamLayer{n.mux.raft, n.mux}, MaxPool: 4, Timeout: 10 * time.Second, Logger: logger, MsgpackUseNewTimeFormat: true,
 	})
@@ -138,6 +147,10 @@ func (n *Node) startRaft(snapshots raft.SnapshotStore, notify chan bool) error {
 	}
 	if existing || cfg.Join {
 		return nil
+	}
+	if err := n.identity.write(newCluster(cfg.InitialMembers, "")); err != nil {
+		n.raft.Shutdown()
+		return err
 	}
 	var first raft.Configuration
 	for _, p := range cfg.InitialMembers {

@@ -4,20 +4,27 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"k8s.io/utils/clock"
 )
 
-// The first byte of a connection says which protocol follows.
+// A connection begins with a greeting: a byte that says which protocol follows, and the number of the cluster that the
+// dialer is of (eight bytes, big-endian; 0 when it does not know).
 const (
 	protocolRaft = 'R'
 	protocolGRPC = 'G'
 )
+
+const greetingSize = 1 + 8
 
 // handshakeTimeout bounds how long a connection may take to say what it wants.
 const handshakeTimeout = 10 * time.Second
@@ -28,18 +35,22 @@ type mux struct {
 	server *tls.Config
 	client *tls.Config
 	allow  func(*x509.Certificate) bool
+	id     *identity
 	log    *slog.Logger
+	// strangers is when a peer of another cluster was last logged: they try again and again.
+	strangers atomic.Int64
+	clock     clock.PassiveClock
 
 	raft, grpc *queueListener
 	stop       context.CancelFunc
 	done       sync.WaitGroup
 }
 
-func newMux(c *Config) *mux {
+func newMux(c *Config, id *identity) *mux {
 	ctx, stop := context.WithCancel(context.Background())
 	addr := advertised(c.AdvertiseAddr)
 	m := &mux{
-		ln: c.Listener, server: c.ServerTLS, client: c.ClientTLS, allow: c.AllowPeer, log: c.Logger, stop: stop,
+		ln: c.Listener, server: c.ServerTLS, client: c.ClientTLS, allow: c.AllowPeer, id: id, clock: c.Clock, log: c.Logger, stop: stop,
 		raft: newQueueListener(addr), grpc: newQueueListener(addr),
 	}
 	m.done.Go(func() { m.accept(ctx) })
@@ -97,15 +108,19 @@ func (m *mux) greet(ctx context.Context, conn net.Conn) {
 		}
 		conn = secure
 	}
-	var first [1]byte
-	if _, err := conn.Read(first[:]); err != nil {
+	var greeting [greetingSize]byte
+	if _, err := io.ReadFull(conn, greeting[:]); err != nil {
 		conn.Close()
 		return
 	}
 	if !undo() {
 		return // closed already
 	}
-	switch first[0] {
+	if !m.related(binary.BigEndian.Uint64(greeting[1:]), conn) {
+		conn.Close()
+		return
+	}
+	switch greeting[0] {
 	case protocolRaft:
 		m.raft.put(conn)
 	case protocolGRPC:
@@ -113,6 +128,24 @@ func (m *mux) greet(ctx context.Context, conn net.Conn) {
 	default:
 		conn.Close()
 	}
+}
+
+// strangersInterval is how often a peer of another cluster is logged.
+const strangersInterval = 10 * time.Second
+
+// related says whether a peer is of this cluster.
+func (m *mux) related(cluster uint64, conn net.Conn) bool {
+	ok, err := m.id.accepts(cluster)
+	now, last := m.clock.Now().UnixNano(), m.strangers.Load()
+	switch {
+	case err != nil:
+		m.log.Error("a peer was refused because the number of its cluster could not be kept", "from", conn.RemoteAddr().String(), "err", err)
+		return false
+	case !ok && now-last >= int64(strangersInterval) && m.strangers.CompareAndSwap(last, now):
+		m.log.Warn("refused a member of another store cluster: one that was restored or recovered does not take members of the one before: stop that member, empty its data folder and add it again",
+			"from", conn.RemoteAddr().String(), "its_cluster", clusterString(cluster), "this_cluster", clusterString(m.id.cluster.Load()))
+	}
+	return ok
 }
 
 // dial connects to a peer for one of the protocols.
@@ -127,7 +160,8 @@ func (m *mux) dial(ctx context.Context, address string, protocol byte) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Write([]byte{protocol}); err != nil {
+	greeting := binary.BigEndian.AppendUint64([]byte{protocol}, m.id.cluster.Load())
+	if _, err := conn.Write(greeting); err != nil {
 		conn.Close()
 		return nil, err
 	}

@@ -1,0 +1,158 @@
+package raftnode
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// memberFile says whose folder it is.
+const memberFile = "member.json"
+
+// identity is who a data folder belongs to: one member of one cluster. Members of different clusters do not talk to each
+// other, whatever their addresses: a cluster that was made from a snapshot, or of the member that was left, would
+// otherwise be taken over by members of the one before that come back with a longer log and a majority of their own.
+type identity struct {
+	path string
+	name string
+	mu   sync.Mutex // held while the file is written
+	// cluster is 0 while it is not known: a member that waits to be added takes that of the first peer that has one.
+	cluster atomic.Uint64
+}
+
+// identityFile is the file's content.
+type identityFile struct {
+	Name    string `json:"name"`
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// openIdentity makes sure that a folder is used by the member that made it: under another name its votes and its log
+// would be those of a stranger.
+func openIdentity(dir, name string) (*identity, error) {
+	id := &identity{path: filepath.Join(dir, memberFile), name: name}
+	data, err := os.ReadFile(id.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return id, id.write(0)
+	}
+	var have identityFile
+	if err == nil {
+		err = json.Unmarshal(data, &have)
+	}
+	var cluster uint64
+	if err == nil && have.Cluster != "" {
+		cluster, err = strconv.ParseUint(have.Cluster, 16, 64)
+	}
+	if err == nil && have.Name == "" {
+		err = errors.New("it has no name")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the file %s, which says whose data folder it is in, cannot be read: %w: write {\"name\":%q} into it if the folder is that of this member, else use another folder", id.path, err, name)
+	}
+	if have.Name != name {
+		return nil, fmt.Errorf("the data folder %s belongs to store member %q, this one is named %q: use that name or another folder", dir, have.Name, name)
+	}
+	id.cluster.Store(cluster)
+	return id, nil
+}
+
+// write keeps the identity; it is on disk when it returns.
+func (id *identity) write(cluster uint64) error {
+	f := identityFile{Name: id.name}
+	if cluster != 0 {
+		f.Cluster = clusterString(cluster)
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(id.path, append(data, '\n')); err != nil {
+		return fmt.Errorf("keeping the identity of the store member: %w", err)
+	}
+	id.cluster.Store(cluster)
+	return nil
+}
+
+// accepts says whether a peer that says that it is of a cluster is of this one; 0 is a peer that does not know.
+func (id *identity) accepts(cluster uint64) (bool, error) {
+	mine := id.cluster.Load()
+	if mine == cluster || cluster == 0 {
+		return true, nil
+	}
+	if mine != 0 {
+		return false, nil
+	}
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	if mine = id.cluster.Load(); mine == 0 {
+		return true, id.write(cluster)
+	}
+	return mine == cluster, nil
+}
+
+// ClusterID is a number that the members of one cluster share and those of no other have; 0 while this member waits to
+// be added to one.
+func (n *Node) ClusterID() uint64 { return n.identity.cluster.Load() }
+
+// clusterString is how people see the number.
+func clusterString(id uint64) string { return fmt.Sprintf("%016x", id) }
+
+// newCluster numbers a new cluster. One of several members gets the same number on each of them; one of a single member
+// gets a number that nothing else has. origin is what it was made from.
+func newCluster(members []Peer, origin string) uint64 {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q\n", origin)
+	if len(members) == 1 {
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // does not fail
+		h.Write(b[:])
+	}
+	for _, p := range slices.SortedFunc(slices.Values(members), func(a, b Peer) int { return cmpName(a, b) }) {
+		fmt.Fprintf(h, "%q %q\n", p.Name, p.Address)
+	}
+	return max(binary.BigEndian.Uint64(h.Sum(nil)), 1)
+}
+
+func cmpName(a, b Peer) int {
+	switch {
+	case a.Name < b.Name:
+		return -1
+	case a.Name > b.Name:
+		return 1
+	}
+	return 0
+}
+
+// writeFile replaces a small file: whatever happens, the old or the new content is there.
+func writeFile(path string, data []byte) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a folder last.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
