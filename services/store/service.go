@@ -60,7 +60,7 @@ func New(cfg Config) (_ *Service, err error) {
 	s.grpc = grpc.NewServer(s.serverOptions()...)
 	storev1.RegisterStoreServiceServer(s.grpc, server.NewStore(s.node))
 	storev1.RegisterMembershipServiceServer(s.grpc, server.NewMembership(s.node, false))
-	storev1.RegisterMaintenanceServiceServer(s.grpc, server.NewMaintenance(s.node))
+	storev1.RegisterMaintenanceServiceServer(s.grpc, server.NewMaintenance(s.node, false))
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	if cfg.Metrics != nil {
@@ -78,7 +78,7 @@ func (s *Service) nodeConfig(l net.Listener) raftnode.Config {
 		SnapshotEntries: cfg.SnapshotEntries, TrailingEntries: cfg.TrailingEntries,
 		RegisterPeerServices: func(g *grpc.Server, n *raftnode.Node) {
 			storev1.RegisterMembershipServiceServer(g, server.NewMembership(n, true))
-			storev1.RegisterMaintenanceServiceServer(g, server.NewMaintenance(n))
+			storev1.RegisterMaintenanceServiceServer(g, server.NewMaintenance(n, true))
 		},
 	}
 	for _, m := range cfg.InitialMembers {

@@ -6,8 +6,6 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
@@ -21,10 +19,13 @@ type grpcCallOption = grpc.CallOption
 type Maintenance struct {
 	storev1.UnimplementedMaintenanceServiceServer
 	node *raftnode.Node
+	peer bool
 }
 
-// NewMaintenance serves a member.
-func NewMaintenance(n *raftnode.Node) *Maintenance { return &Maintenance{node: n} }
+// NewMaintenance serves clients; with peer set it serves other members and passes nothing on.
+func NewMaintenance(n *raftnode.Node, peer bool) *Maintenance {
+	return &Maintenance{node: n, peer: peer}
+}
 
 // Status implements MaintenanceService.
 func (m *Maintenance) Status(context.Context, *storev1.StatusRequest) (*storev1.StatusResponse, error) {
@@ -44,7 +45,12 @@ func alarms(noSpace bool) []storev1.AlarmType {
 }
 
 // Snapshot implements MaintenanceService.
-func (m *Maintenance) Snapshot(_ *storev1.SnapshotRequest, stream grpc.ServerStreamingServer[storev1.SnapshotResponse]) error {
+func (m *Maintenance) Snapshot(req *storev1.SnapshotRequest, stream grpc.ServerStreamingServer[storev1.SnapshotResponse]) error {
+	if !req.GetSerializable() {
+		if _, err := m.node.Revision(stream.Context()); err != nil {
+			return wire.ToStatus(err)
+		}
+	}
 	return wire.ToStatus(m.node.WriteSnapshot(chunkWriter{stream}))
 }
 
@@ -66,14 +72,45 @@ func (c chunkWriter) Write(p []byte) (n int, err error) {
 
 // Restore implements MaintenanceService.
 func (m *Maintenance) Restore(stream grpc.ClientStreamingServer[storev1.RestoreRequest, storev1.RestoreResponse]) error {
-	if s := m.node.Status(); !s.Leads {
-		return status.Errorf(codes.FailedPrecondition, "only the leader restores, and this is member %q: ask member %q", s.Name, s.Leader)
+	if !m.peer && !m.node.IsLeader() {
+		return m.forwardRestore(stream)
 	}
 	rev, err := m.node.Restore(stream.Context(), &chunkReader{stream: stream})
 	if err != nil {
 		return wire.ToStatus(err)
 	}
 	return stream.SendAndClose(&storev1.RestoreResponse{Revision: rev})
+}
+
+// forwardRestore passes a snapshot on to the leader as it arrives.
+func (m *Maintenance) forwardRestore(stream grpc.ClientStreamingServer[storev1.RestoreRequest, storev1.RestoreResponse]) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	conn, err := m.node.LeaderConn(ctx)
+	if err != nil {
+		return wire.ToStatus(err)
+	}
+	leader, err := storev1.NewMaintenanceServiceClient(conn).Restore(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		req, err := stream.Recv()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err // the leader's stream ends with ctx, in the middle: it changes nothing
+		}
+		if leader.Send(req) != nil {
+			break // CloseAndRecv says why
+		}
+	}
+	resp, err := leader.CloseAndRecv()
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(resp)
 }
 
 // chunkReader reads messages as one stream of bytes.

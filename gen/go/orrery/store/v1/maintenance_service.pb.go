@@ -366,7 +366,10 @@ func (x *AlarmMember) GetMember() string {
 }
 
 type SnapshotRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Take the content as this member has it, without asking the leader how far it should be: the way to a snapshot when
+	// the store has no leader.
+	Serializable  bool `protobuf:"varint,1,opt,name=serializable,proto3" json:"serializable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -399,6 +402,13 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
 	return file_orrery_store_v1_maintenance_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SnapshotRequest) GetSerializable() bool {
+	if x != nil {
+		return x.Serializable
+	}
+	return false
 }
 
 type SnapshotResponse struct {
@@ -1001,8 +1011,9 @@ const file_orrery_store_v1_maintenance_service_proto_rawDesc = "" +
 	"\tlog_store\x18\x14 \x01(\tR\blogStore\"W\n" +
 	"\vAlarmMember\x120\n" +
 	"\x05alarm\x18\x01 \x01(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x05alarm\x12\x16\n" +
-	"\x06member\x18\x02 \x01(\tR\x06member\"\x11\n" +
-	"\x0fSnapshotRequest\"&\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\"5\n" +
+	"\x0fSnapshotRequest\x12\"\n" +
+	"\fserializable\x18\x01 \x01(\bR\fserializable\"&\n" +
 	"\x10SnapshotResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"$\n" +
 	"\x0eRestoreRequest\x12\x12\n" +

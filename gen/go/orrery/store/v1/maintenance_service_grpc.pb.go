@@ -39,7 +39,7 @@ type MaintenanceServiceClient interface {
 	// Snapshot streams the whole store at one revision, with a checksum at its end.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotResponse], error)
 	// Restore replaces the content of the whole store by that of a snapshot. Revisions go on above every one seen before;
-	// all watches expire.
+	// all watches expire. Any member takes it; the leader does it.
 	Restore(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[RestoreRequest, RestoreResponse], error)
 	// Defragment rewrites the member's log file and returns the space it no longer needs to the file system.
 	Defragment(ctx context.Context, in *DefragmentRequest, opts ...grpc.CallOption) (*DefragmentResponse, error)
@@ -153,7 +153,7 @@ type MaintenanceServiceServer interface {
 	// Snapshot streams the whole store at one revision, with a checksum at its end.
 	Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[SnapshotResponse]) error
 	// Restore replaces the content of the whole store by that of a snapshot. Revisions go on above every one seen before;
-	// all watches expire.
+	// all watches expire. Any member takes it; the leader does it.
 	Restore(grpc.ClientStreamingServer[RestoreRequest, RestoreResponse]) error
 	// Defragment rewrites the member's log file and returns the space it no longer needs to the file system.
 	Defragment(context.Context, *DefragmentRequest) (*DefragmentResponse, error)
