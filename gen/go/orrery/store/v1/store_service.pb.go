@@ -7,6 +7,7 @@
 package storev1
 
 import (
+	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -20,6 +21,398 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// PipelineRole says where writes are best sent.
+type PipelineRole int32
+
+const (
+	PipelineRole_PIPELINE_ROLE_UNSPECIFIED PipelineRole = 0
+	// Writes reach the log here.
+	PipelineRole_PIPELINE_ROLE_LEADER PipelineRole = 1
+	// Writes are passed on to the leader.
+	PipelineRole_PIPELINE_ROLE_FOLLOWER PipelineRole = 2
+)
+
+// Enum value maps for PipelineRole.
+var (
+	PipelineRole_name = map[int32]string{
+		0: "PIPELINE_ROLE_UNSPECIFIED",
+		1: "PIPELINE_ROLE_LEADER",
+		2: "PIPELINE_ROLE_FOLLOWER",
+	}
+	PipelineRole_value = map[string]int32{
+		"PIPELINE_ROLE_UNSPECIFIED": 0,
+		"PIPELINE_ROLE_LEADER":      1,
+		"PIPELINE_ROLE_FOLLOWER":    2,
+	}
+)
+
+func (x PipelineRole) Enum() *PipelineRole {
+	p := new(PipelineRole)
+	*p = x
+	return p
+}
+
+func (x PipelineRole) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PipelineRole) Descriptor() protoreflect.EnumDescriptor {
+	return file_orrery_store_v1_store_service_proto_enumTypes[0].Descriptor()
+}
+
+func (PipelineRole) Type() protoreflect.EnumType {
+	return &file_orrery_store_v1_store_service_proto_enumTypes[0]
+}
+
+func (x PipelineRole) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PipelineRole.Descriptor instead.
+func (PipelineRole) EnumDescriptor() ([]byte, []int) {
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{0}
+}
+
+// PipelineRequest is calls that were made at about the same time.
+type PipelineRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*PipelineCall        `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PipelineRequest) Reset() {
+	*x = PipelineRequest{}
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PipelineRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PipelineRequest) ProtoMessage() {}
+
+func (x *PipelineRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PipelineRequest.ProtoReflect.Descriptor instead.
+func (*PipelineRequest) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *PipelineRequest) GetCalls() []*PipelineCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// PipelineCall is one call.
+type PipelineCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The answer has the same id. A client uses an id once in a stream.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Types that are valid to be assigned to Call:
+	//
+	//	*PipelineCall_Txn
+	//	*PipelineCall_Range
+	//	*PipelineCall_Revision
+	Call          isPipelineCall_Call `protobuf_oneof:"call"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PipelineCall) Reset() {
+	*x = PipelineCall{}
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PipelineCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PipelineCall) ProtoMessage() {}
+
+func (x *PipelineCall) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PipelineCall.ProtoReflect.Descriptor instead.
+func (*PipelineCall) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PipelineCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *PipelineCall) GetCall() isPipelineCall_Call {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *PipelineCall) GetTxn() *TxnRequest {
+	if x != nil {
+		if x, ok := x.Call.(*PipelineCall_Txn); ok {
+			return x.Txn
+		}
+	}
+	return nil
+}
+
+func (x *PipelineCall) GetRange() *RangeRequest {
+	if x != nil {
+		if x, ok := x.Call.(*PipelineCall_Range); ok {
+			return x.Range
+		}
+	}
+	return nil
+}
+
+func (x *PipelineCall) GetRevision() *RevisionRequest {
+	if x != nil {
+		if x, ok := x.Call.(*PipelineCall_Revision); ok {
+			return x.Revision
+		}
+	}
+	return nil
+}
+
+type isPipelineCall_Call interface {
+	isPipelineCall_Call()
+}
+
+type PipelineCall_Txn struct {
+	Txn *TxnRequest `protobuf:"bytes,2,opt,name=txn,proto3,oneof"`
+}
+
+type PipelineCall_Range struct {
+	// A read of one key. Larger reads have an RPC of their own.
+	Range *RangeRequest `protobuf:"bytes,3,opt,name=range,proto3,oneof"`
+}
+
+type PipelineCall_Revision struct {
+	Revision *RevisionRequest `protobuf:"bytes,4,opt,name=revision,proto3,oneof"`
+}
+
+func (*PipelineCall_Txn) isPipelineCall_Call() {}
+
+func (*PipelineCall_Range) isPipelineCall_Call() {}
+
+func (*PipelineCall_Revision) isPipelineCall_Call() {}
+
+// PipelineResponse is answers that were there at about the same time.
+type PipelineResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Answers []*PipelineAnswer      `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	// What this member is to the others; sent when it changes.
+	Role PipelineRole `protobuf:"varint,2,opt,name=role,proto3,enum=orrery.store.v1.PipelineRole" json:"role,omitempty"`
+	// This member is about to stop.
+	Drain         bool `protobuf:"varint,3,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PipelineResponse) Reset() {
+	*x = PipelineResponse{}
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PipelineResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PipelineResponse) ProtoMessage() {}
+
+func (x *PipelineResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PipelineResponse.ProtoReflect.Descriptor instead.
+func (*PipelineResponse) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PipelineResponse) GetAnswers() []*PipelineAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+func (x *PipelineResponse) GetRole() PipelineRole {
+	if x != nil {
+		return x.Role
+	}
+	return PipelineRole_PIPELINE_ROLE_UNSPECIFIED
+}
+
+func (x *PipelineResponse) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+// PipelineAnswer is the answer to one call.
+type PipelineAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Types that are valid to be assigned to Answer:
+	//
+	//	*PipelineAnswer_Txn
+	//	*PipelineAnswer_Range
+	//	*PipelineAnswer_Revision
+	//	*PipelineAnswer_Error
+	Answer        isPipelineAnswer_Answer `protobuf_oneof:"answer"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PipelineAnswer) Reset() {
+	*x = PipelineAnswer{}
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PipelineAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PipelineAnswer) ProtoMessage() {}
+
+func (x *PipelineAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PipelineAnswer.ProtoReflect.Descriptor instead.
+func (*PipelineAnswer) Descriptor() ([]byte, []int) {
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PipelineAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *PipelineAnswer) GetAnswer() isPipelineAnswer_Answer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *PipelineAnswer) GetTxn() *TxnResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*PipelineAnswer_Txn); ok {
+			return x.Txn
+		}
+	}
+	return nil
+}
+
+func (x *PipelineAnswer) GetRange() *RangeResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*PipelineAnswer_Range); ok {
+			return x.Range
+		}
+	}
+	return nil
+}
+
+func (x *PipelineAnswer) GetRevision() *RevisionResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*PipelineAnswer_Revision); ok {
+			return x.Revision
+		}
+	}
+	return nil
+}
+
+func (x *PipelineAnswer) GetError() *status.Status {
+	if x != nil {
+		if x, ok := x.Answer.(*PipelineAnswer_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isPipelineAnswer_Answer interface {
+	isPipelineAnswer_Answer()
+}
+
+type PipelineAnswer_Txn struct {
+	Txn *TxnResponse `protobuf:"bytes,2,opt,name=txn,proto3,oneof"`
+}
+
+type PipelineAnswer_Range struct {
+	Range *RangeResponse `protobuf:"bytes,3,opt,name=range,proto3,oneof"`
+}
+
+type PipelineAnswer_Revision struct {
+	Revision *RevisionResponse `protobuf:"bytes,4,opt,name=revision,proto3,oneof"`
+}
+
+type PipelineAnswer_Error struct {
+	Error *status.Status `protobuf:"bytes,5,opt,name=error,proto3,oneof"`
+}
+
+func (*PipelineAnswer_Txn) isPipelineAnswer_Answer() {}
+
+func (*PipelineAnswer_Range) isPipelineAnswer_Answer() {}
+
+func (*PipelineAnswer_Revision) isPipelineAnswer_Answer() {}
+
+func (*PipelineAnswer_Error) isPipelineAnswer_Answer() {}
 
 // WatchRequest creates the watch or asks it for progress.
 type WatchRequest struct {
@@ -35,7 +428,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[0]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -47,7 +440,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[0]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -60,7 +453,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{0}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *WatchRequest) GetRequest() isWatchRequest_Request {
@@ -122,7 +515,7 @@ type WatchCreate struct {
 
 func (x *WatchCreate) Reset() {
 	*x = WatchCreate{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[1]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -134,7 +527,7 @@ func (x *WatchCreate) String() string {
 func (*WatchCreate) ProtoMessage() {}
 
 func (x *WatchCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[1]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -147,7 +540,7 @@ func (x *WatchCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchCreate.ProtoReflect.Descriptor instead.
 func (*WatchCreate) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{1}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WatchCreate) GetKey() []byte {
@@ -208,7 +601,7 @@ type WatchProgress struct {
 
 func (x *WatchProgress) Reset() {
 	*x = WatchProgress{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[2]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -220,7 +613,7 @@ func (x *WatchProgress) String() string {
 func (*WatchProgress) ProtoMessage() {}
 
 func (x *WatchProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[2]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -233,7 +626,7 @@ func (x *WatchProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchProgress.ProtoReflect.Descriptor instead.
 func (*WatchProgress) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{2}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{6}
 }
 
 // WatchResponse carries changes. The first one of a stream has created set and nothing else but revision.
@@ -252,7 +645,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[3]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -264,7 +657,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[3]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -277,7 +670,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{3}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchResponse) GetRevision() int64 {
@@ -317,7 +710,7 @@ type CompactRequest struct {
 
 func (x *CompactRequest) Reset() {
 	*x = CompactRequest{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[4]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +722,7 @@ func (x *CompactRequest) String() string {
 func (*CompactRequest) ProtoMessage() {}
 
 func (x *CompactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[4]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +735,7 @@ func (x *CompactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactRequest.ProtoReflect.Descriptor instead.
 func (*CompactRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{4}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CompactRequest) GetRevision() int64 {
@@ -360,7 +753,7 @@ type CompactResponse struct {
 
 func (x *CompactResponse) Reset() {
 	*x = CompactResponse{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[5]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -372,7 +765,7 @@ func (x *CompactResponse) String() string {
 func (*CompactResponse) ProtoMessage() {}
 
 func (x *CompactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[5]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -385,7 +778,7 @@ func (x *CompactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactResponse.ProtoReflect.Descriptor instead.
 func (*CompactResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{5}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{9}
 }
 
 type RevisionRequest struct {
@@ -396,7 +789,7 @@ type RevisionRequest struct {
 
 func (x *RevisionRequest) Reset() {
 	*x = RevisionRequest{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[6]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +801,7 @@ func (x *RevisionRequest) String() string {
 func (*RevisionRequest) ProtoMessage() {}
 
 func (x *RevisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[6]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +814,7 @@ func (x *RevisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRequest.ProtoReflect.Descriptor instead.
 func (*RevisionRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{6}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{10}
 }
 
 type RevisionResponse struct {
@@ -433,7 +826,7 @@ type RevisionResponse struct {
 
 func (x *RevisionResponse) Reset() {
 	*x = RevisionResponse{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[7]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +838,7 @@ func (x *RevisionResponse) String() string {
 func (*RevisionResponse) ProtoMessage() {}
 
 func (x *RevisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[7]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +851,7 @@ func (x *RevisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionResponse.ProtoReflect.Descriptor instead.
 func (*RevisionResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{7}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RevisionResponse) GetRevision() int64 {
@@ -479,7 +872,7 @@ type LeaseGrantRequest struct {
 
 func (x *LeaseGrantRequest) Reset() {
 	*x = LeaseGrantRequest{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[8]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +884,7 @@ func (x *LeaseGrantRequest) String() string {
 func (*LeaseGrantRequest) ProtoMessage() {}
 
 func (x *LeaseGrantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[8]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +897,7 @@ func (x *LeaseGrantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseGrantRequest.ProtoReflect.Descriptor instead.
 func (*LeaseGrantRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{8}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LeaseGrantRequest) GetId() int64 {
@@ -531,7 +924,7 @@ type LeaseGrantResponse struct {
 
 func (x *LeaseGrantResponse) Reset() {
 	*x = LeaseGrantResponse{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[9]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +936,7 @@ func (x *LeaseGrantResponse) String() string {
 func (*LeaseGrantResponse) ProtoMessage() {}
 
 func (x *LeaseGrantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[9]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +949,7 @@ func (x *LeaseGrantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseGrantResponse.ProtoReflect.Descriptor instead.
 func (*LeaseGrantResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{9}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LeaseGrantResponse) GetId() int64 {
@@ -582,7 +975,7 @@ type LeaseRevokeRequest struct {
 
 func (x *LeaseRevokeRequest) Reset() {
 	*x = LeaseRevokeRequest{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[10]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -594,7 +987,7 @@ func (x *LeaseRevokeRequest) String() string {
 func (*LeaseRevokeRequest) ProtoMessage() {}
 
 func (x *LeaseRevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[10]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -607,7 +1000,7 @@ func (x *LeaseRevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseRevokeRequest.ProtoReflect.Descriptor instead.
 func (*LeaseRevokeRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{10}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LeaseRevokeRequest) GetId() int64 {
@@ -625,7 +1018,7 @@ type LeaseRevokeResponse struct {
 
 func (x *LeaseRevokeResponse) Reset() {
 	*x = LeaseRevokeResponse{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[11]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +1030,7 @@ func (x *LeaseRevokeResponse) String() string {
 func (*LeaseRevokeResponse) ProtoMessage() {}
 
 func (x *LeaseRevokeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[11]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +1043,7 @@ func (x *LeaseRevokeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseRevokeResponse.ProtoReflect.Descriptor instead.
 func (*LeaseRevokeResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{11}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{15}
 }
 
 type LeaseKeepAliveRequest struct {
@@ -662,7 +1055,7 @@ type LeaseKeepAliveRequest struct {
 
 func (x *LeaseKeepAliveRequest) Reset() {
 	*x = LeaseKeepAliveRequest{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[12]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +1067,7 @@ func (x *LeaseKeepAliveRequest) String() string {
 func (*LeaseKeepAliveRequest) ProtoMessage() {}
 
 func (x *LeaseKeepAliveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[12]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +1080,7 @@ func (x *LeaseKeepAliveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseKeepAliveRequest.ProtoReflect.Descriptor instead.
 func (*LeaseKeepAliveRequest) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{12}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LeaseKeepAliveRequest) GetId() int64 {
@@ -708,7 +1101,7 @@ type LeaseKeepAliveResponse struct {
 
 func (x *LeaseKeepAliveResponse) Reset() {
 	*x = LeaseKeepAliveResponse{}
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[13]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +1113,7 @@ func (x *LeaseKeepAliveResponse) String() string {
 func (*LeaseKeepAliveResponse) ProtoMessage() {}
 
 func (x *LeaseKeepAliveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_orrery_store_v1_store_service_proto_msgTypes[13]
+	mi := &file_orrery_store_v1_store_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +1126,7 @@ func (x *LeaseKeepAliveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseKeepAliveResponse.ProtoReflect.Descriptor instead.
 func (*LeaseKeepAliveResponse) Descriptor() ([]byte, []int) {
-	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{13}
+	return file_orrery_store_v1_store_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LeaseKeepAliveResponse) GetId() int64 {
@@ -761,7 +1154,26 @@ var File_orrery_store_v1_store_service_proto protoreflect.FileDescriptor
 
 const file_orrery_store_v1_store_service_proto_rawDesc = "" +
 	"\n" +
-	"#orrery/store/v1/store_service.proto\x12\x0forrery.store.v1\x1a\x18orrery/store/v1/kv.proto\"\x8f\x01\n" +
+	"#orrery/store/v1/store_service.proto\x12\x0forrery.store.v1\x1a\x17google/rpc/status.proto\x1a\x18orrery/store/v1/kv.proto\"F\n" +
+	"\x0fPipelineRequest\x123\n" +
+	"\x05calls\x18\x01 \x03(\v2\x1d.orrery.store.v1.PipelineCallR\x05calls\"\xce\x01\n" +
+	"\fPipelineCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12/\n" +
+	"\x03txn\x18\x02 \x01(\v2\x1b.orrery.store.v1.TxnRequestH\x00R\x03txn\x125\n" +
+	"\x05range\x18\x03 \x01(\v2\x1d.orrery.store.v1.RangeRequestH\x00R\x05range\x12>\n" +
+	"\brevision\x18\x04 \x01(\v2 .orrery.store.v1.RevisionRequestH\x00R\brevisionB\x06\n" +
+	"\x04call\"\x96\x01\n" +
+	"\x10PipelineResponse\x129\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1f.orrery.store.v1.PipelineAnswerR\aanswers\x121\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x1d.orrery.store.v1.PipelineRoleR\x04role\x12\x14\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\"\x81\x02\n" +
+	"\x0ePipelineAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
+	"\x03txn\x18\x02 \x01(\v2\x1c.orrery.store.v1.TxnResponseH\x00R\x03txn\x126\n" +
+	"\x05range\x18\x03 \x01(\v2\x1e.orrery.store.v1.RangeResponseH\x00R\x05range\x12?\n" +
+	"\brevision\x18\x04 \x01(\v2!.orrery.store.v1.RevisionResponseH\x00R\brevision\x12*\n" +
+	"\x05error\x18\x05 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
+	"\x06answer\"\x8f\x01\n" +
 	"\fWatchRequest\x126\n" +
 	"\x06create\x18\x01 \x01(\v2\x1c.orrery.store.v1.WatchCreateH\x00R\x06create\x12<\n" +
 	"\bprogress\x18\x02 \x01(\v2\x1e.orrery.store.v1.WatchProgressH\x00R\bprogressB\t\n" +
@@ -804,10 +1216,15 @@ const file_orrery_store_v1_store_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1f\n" +
 	"\vttl_seconds\x18\x02 \x01(\x03R\n" +
 	"ttlSeconds\x12.\n" +
-	"\x13granted_ttl_seconds\x18\x03 \x01(\x03R\x11grantedTtlSeconds2\x99\x05\n" +
+	"\x13granted_ttl_seconds\x18\x03 \x01(\x03R\x11grantedTtlSeconds*c\n" +
+	"\fPipelineRole\x12\x1d\n" +
+	"\x19PIPELINE_ROLE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14PIPELINE_ROLE_LEADER\x10\x01\x12\x1a\n" +
+	"\x16PIPELINE_ROLE_FOLLOWER\x10\x022\xee\x05\n" +
 	"\fStoreService\x12H\n" +
 	"\x05Range\x12\x1d.orrery.store.v1.RangeRequest\x1a\x1e.orrery.store.v1.RangeResponse0\x01\x12@\n" +
-	"\x03Txn\x12\x1b.orrery.store.v1.TxnRequest\x1a\x1c.orrery.store.v1.TxnResponse\x12J\n" +
+	"\x03Txn\x12\x1b.orrery.store.v1.TxnRequest\x1a\x1c.orrery.store.v1.TxnResponse\x12S\n" +
+	"\bPipeline\x12 .orrery.store.v1.PipelineRequest\x1a!.orrery.store.v1.PipelineResponse(\x010\x01\x12J\n" +
 	"\x05Watch\x12\x1d.orrery.store.v1.WatchRequest\x1a\x1e.orrery.store.v1.WatchResponse(\x010\x01\x12L\n" +
 	"\aCompact\x12\x1f.orrery.store.v1.CompactRequest\x1a .orrery.store.v1.CompactResponse\x12O\n" +
 	"\bRevision\x12 .orrery.store.v1.RevisionRequest\x1a!.orrery.store.v1.RevisionResponse\x12U\n" +
@@ -828,53 +1245,72 @@ func file_orrery_store_v1_store_service_proto_rawDescGZIP() []byte {
 	return file_orrery_store_v1_store_service_proto_rawDescData
 }
 
-var file_orrery_store_v1_store_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_orrery_store_v1_store_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_orrery_store_v1_store_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_orrery_store_v1_store_service_proto_goTypes = []any{
-	(*WatchRequest)(nil),           // 0: orrery.store.v1.WatchRequest
-	(*WatchCreate)(nil),            // 1: orrery.store.v1.WatchCreate
-	(*WatchProgress)(nil),          // 2: orrery.store.v1.WatchProgress
-	(*WatchResponse)(nil),          // 3: orrery.store.v1.WatchResponse
-	(*CompactRequest)(nil),         // 4: orrery.store.v1.CompactRequest
-	(*CompactResponse)(nil),        // 5: orrery.store.v1.CompactResponse
-	(*RevisionRequest)(nil),        // 6: orrery.store.v1.RevisionRequest
-	(*RevisionResponse)(nil),       // 7: orrery.store.v1.RevisionResponse
-	(*LeaseGrantRequest)(nil),      // 8: orrery.store.v1.LeaseGrantRequest
-	(*LeaseGrantResponse)(nil),     // 9: orrery.store.v1.LeaseGrantResponse
-	(*LeaseRevokeRequest)(nil),     // 10: orrery.store.v1.LeaseRevokeRequest
-	(*LeaseRevokeResponse)(nil),    // 11: orrery.store.v1.LeaseRevokeResponse
-	(*LeaseKeepAliveRequest)(nil),  // 12: orrery.store.v1.LeaseKeepAliveRequest
-	(*LeaseKeepAliveResponse)(nil), // 13: orrery.store.v1.LeaseKeepAliveResponse
-	(*Event)(nil),                  // 14: orrery.store.v1.Event
-	(*RangeRequest)(nil),           // 15: orrery.store.v1.RangeRequest
-	(*TxnRequest)(nil),             // 16: orrery.store.v1.TxnRequest
-	(*RangeResponse)(nil),          // 17: orrery.store.v1.RangeResponse
-	(*TxnResponse)(nil),            // 18: orrery.store.v1.TxnResponse
+	(PipelineRole)(0),              // 0: orrery.store.v1.PipelineRole
+	(*PipelineRequest)(nil),        // 1: orrery.store.v1.PipelineRequest
+	(*PipelineCall)(nil),           // 2: orrery.store.v1.PipelineCall
+	(*PipelineResponse)(nil),       // 3: orrery.store.v1.PipelineResponse
+	(*PipelineAnswer)(nil),         // 4: orrery.store.v1.PipelineAnswer
+	(*WatchRequest)(nil),           // 5: orrery.store.v1.WatchRequest
+	(*WatchCreate)(nil),            // 6: orrery.store.v1.WatchCreate
+	(*WatchProgress)(nil),          // 7: orrery.store.v1.WatchProgress
+	(*WatchResponse)(nil),          // 8: orrery.store.v1.WatchResponse
+	(*CompactRequest)(nil),         // 9: orrery.store.v1.CompactRequest
+	(*CompactResponse)(nil),        // 10: orrery.store.v1.CompactResponse
+	(*RevisionRequest)(nil),        // 11: orrery.store.v1.RevisionRequest
+	(*RevisionResponse)(nil),       // 12: orrery.store.v1.RevisionResponse
+	(*LeaseGrantRequest)(nil),      // 13: orrery.store.v1.LeaseGrantRequest
+	(*LeaseGrantResponse)(nil),     // 14: orrery.store.v1.LeaseGrantResponse
+	(*LeaseRevokeRequest)(nil),     // 15: orrery.store.v1.LeaseRevokeRequest
+	(*LeaseRevokeResponse)(nil),    // 16: orrery.store.v1.LeaseRevokeResponse
+	(*LeaseKeepAliveRequest)(nil),  // 17: orrery.store.v1.LeaseKeepAliveRequest
+	(*LeaseKeepAliveResponse)(nil), // 18: orrery.store.v1.LeaseKeepAliveResponse
+	(*TxnRequest)(nil),             // 19: orrery.store.v1.TxnRequest
+	(*RangeRequest)(nil),           // 20: orrery.store.v1.RangeRequest
+	(*TxnResponse)(nil),            // 21: orrery.store.v1.TxnResponse
+	(*RangeResponse)(nil),          // 22: orrery.store.v1.RangeResponse
+	(*status.Status)(nil),          // 23: google.rpc.Status
+	(*Event)(nil),                  // 24: orrery.store.v1.Event
 }
 var file_orrery_store_v1_store_service_proto_depIdxs = []int32{
-	1,  // 0: orrery.store.v1.WatchRequest.create:type_name -> orrery.store.v1.WatchCreate
-	2,  // 1: orrery.store.v1.WatchRequest.progress:type_name -> orrery.store.v1.WatchProgress
-	14, // 2: orrery.store.v1.WatchResponse.events:type_name -> orrery.store.v1.Event
-	15, // 3: orrery.store.v1.StoreService.Range:input_type -> orrery.store.v1.RangeRequest
-	16, // 4: orrery.store.v1.StoreService.Txn:input_type -> orrery.store.v1.TxnRequest
-	0,  // 5: orrery.store.v1.StoreService.Watch:input_type -> orrery.store.v1.WatchRequest
-	4,  // 6: orrery.store.v1.StoreService.Compact:input_type -> orrery.store.v1.CompactRequest
-	6,  // 7: orrery.store.v1.StoreService.Revision:input_type -> orrery.store.v1.RevisionRequest
-	8,  // 8: orrery.store.v1.StoreService.LeaseGrant:input_type -> orrery.store.v1.LeaseGrantRequest
-	10, // 9: orrery.store.v1.StoreService.LeaseRevoke:input_type -> orrery.store.v1.LeaseRevokeRequest
-	12, // 10: orrery.store.v1.StoreService.LeaseKeepAlive:input_type -> orrery.store.v1.LeaseKeepAliveRequest
-	17, // 11: orrery.store.v1.StoreService.Range:output_type -> orrery.store.v1.RangeResponse
-	18, // 12: orrery.store.v1.StoreService.Txn:output_type -> orrery.store.v1.TxnResponse
-	3,  // 13: orrery.store.v1.StoreService.Watch:output_type -> orrery.store.v1.WatchResponse
-	5,  // 14: orrery.store.v1.StoreService.Compact:output_type -> orrery.store.v1.CompactResponse
-	7,  // 15: orrery.store.v1.StoreService.Revision:output_type -> orrery.store.v1.RevisionResponse
-	9,  // 16: orrery.store.v1.StoreService.LeaseGrant:output_type -> orrery.store.v1.LeaseGrantResponse
-	11, // 17: orrery.store.v1.StoreService.LeaseRevoke:output_type -> orrery.store.v1.LeaseRevokeResponse
-	13, // 18: orrery.store.v1.StoreService.LeaseKeepAlive:output_type -> orrery.store.v1.LeaseKeepAliveResponse
-	11, // [11:19] is the sub-list for method output_type
-	3,  // [3:11] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	2,  // 0: orrery.store.v1.PipelineRequest.calls:type_name -> orrery.store.v1.PipelineCall
+	19, // 1: orrery.store.v1.PipelineCall.txn:type_name -> orrery.store.v1.TxnRequest
+	20, // 2: orrery.store.v1.PipelineCall.range:type_name -> orrery.store.v1.RangeRequest
+	11, // 3: orrery.store.v1.PipelineCall.revision:type_name -> orrery.store.v1.RevisionRequest
+	4,  // 4: orrery.store.v1.PipelineResponse.answers:type_name -> orrery.store.v1.PipelineAnswer
+	0,  // 5: orrery.store.v1.PipelineResponse.role:type_name -> orrery.store.v1.PipelineRole
+	21, // 6: orrery.store.v1.PipelineAnswer.txn:type_name -> orrery.store.v1.TxnResponse
+	22, // 7: orrery.store.v1.PipelineAnswer.range:type_name -> orrery.store.v1.RangeResponse
+	12, // 8: orrery.store.v1.PipelineAnswer.revision:type_name -> orrery.store.v1.RevisionResponse
+	23, // 9: orrery.store.v1.PipelineAnswer.error:type_name -> google.rpc.Status
+	6,  // 10: orrery.store.v1.WatchRequest.create:type_name -> orrery.store.v1.WatchCreate
+	7,  // 11: orrery.store.v1.WatchRequest.progress:type_name -> orrery.store.v1.WatchProgress
+	24, // 12: orrery.store.v1.WatchResponse.events:type_name -> orrery.store.v1.Event
+	20, // 13: orrery.store.v1.StoreService.Range:input_type -> orrery.store.v1.RangeRequest
+	19, // 14: orrery.store.v1.StoreService.Txn:input_type -> orrery.store.v1.TxnRequest
+	1,  // 15: orrery.store.v1.StoreService.Pipeline:input_type -> orrery.store.v1.PipelineRequest
+	5,  // 16: orrery.store.v1.StoreService.Watch:input_type -> orrery.store.v1.WatchRequest
+	9,  // 17: orrery.store.v1.StoreService.Compact:input_type -> orrery.store.v1.CompactRequest
+	11, // 18: orrery.store.v1.StoreService.Revision:input_type -> orrery.store.v1.RevisionRequest
+	13, // 19: orrery.store.v1.StoreService.LeaseGrant:input_type -> orrery.store.v1.LeaseGrantRequest
+	15, // 20: orrery.store.v1.StoreService.LeaseRevoke:input_type -> orrery.store.v1.LeaseRevokeRequest
+	17, // 21: orrery.store.v1.StoreService.LeaseKeepAlive:input_type -> orrery.store.v1.LeaseKeepAliveRequest
+	22, // 22: orrery.store.v1.StoreService.Range:output_type -> orrery.store.v1.RangeResponse
+	21, // 23: orrery.store.v1.StoreService.Txn:output_type -> orrery.store.v1.TxnResponse
+	3,  // 24: orrery.store.v1.StoreService.Pipeline:output_type -> orrery.store.v1.PipelineResponse
+	8,  // 25: orrery.store.v1.StoreService.Watch:output_type -> orrery.store.v1.WatchResponse
+	10, // 26: orrery.store.v1.StoreService.Compact:output_type -> orrery.store.v1.CompactResponse
+	12, // 27: orrery.store.v1.StoreService.Revision:output_type -> orrery.store.v1.RevisionResponse
+	14, // 28: orrery.store.v1.StoreService.LeaseGrant:output_type -> orrery.store.v1.LeaseGrantResponse
+	16, // 29: orrery.store.v1.StoreService.LeaseRevoke:output_type -> orrery.store.v1.LeaseRevokeResponse
+	18, // 30: orrery.store.v1.StoreService.LeaseKeepAlive:output_type -> orrery.store.v1.LeaseKeepAliveResponse
+	22, // [22:31] is the sub-list for method output_type
+	13, // [13:22] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_orrery_store_v1_store_service_proto_init() }
@@ -883,23 +1319,35 @@ func file_orrery_store_v1_store_service_proto_init() {
 		return
 	}
 	file_orrery_store_v1_kv_proto_init()
-	file_orrery_store_v1_store_service_proto_msgTypes[0].OneofWrappers = []any{
+	file_orrery_store_v1_store_service_proto_msgTypes[1].OneofWrappers = []any{
+		(*PipelineCall_Txn)(nil),
+		(*PipelineCall_Range)(nil),
+		(*PipelineCall_Revision)(nil),
+	}
+	file_orrery_store_v1_store_service_proto_msgTypes[3].OneofWrappers = []any{
+		(*PipelineAnswer_Txn)(nil),
+		(*PipelineAnswer_Range)(nil),
+		(*PipelineAnswer_Revision)(nil),
+		(*PipelineAnswer_Error)(nil),
+	}
+	file_orrery_store_v1_store_service_proto_msgTypes[4].OneofWrappers = []any{
 		(*WatchRequest_Create)(nil),
 		(*WatchRequest_Progress)(nil),
 	}
-	file_orrery_store_v1_store_service_proto_msgTypes[1].OneofWrappers = []any{}
+	file_orrery_store_v1_store_service_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orrery_store_v1_store_service_proto_rawDesc), len(file_orrery_store_v1_store_service_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   14,
+			NumEnums:      1,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_orrery_store_v1_store_service_proto_goTypes,
 		DependencyIndexes: file_orrery_store_v1_store_service_proto_depIdxs,
+		EnumInfos:         file_orrery_store_v1_store_service_proto_enumTypes,
 		MessageInfos:      file_orrery_store_v1_store_service_proto_msgTypes,
 	}.Build()
 	File_orrery_store_v1_store_service_proto = out.File

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	StoreService_Range_FullMethodName          = "/orrery.store.v1.StoreService/Range"
 	StoreService_Txn_FullMethodName            = "/orrery.store.v1.StoreService/Txn"
+	StoreService_Pipeline_FullMethodName       = "/orrery.store.v1.StoreService/Pipeline"
 	StoreService_Watch_FullMethodName          = "/orrery.store.v1.StoreService/Watch"
 	StoreService_Compact_FullMethodName        = "/orrery.store.v1.StoreService/Compact"
 	StoreService_Revision_FullMethodName       = "/orrery.store.v1.StoreService/Revision"
@@ -40,6 +41,11 @@ type StoreServiceClient interface {
 	Range(ctx context.Context, in *RangeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RangeResponse], error)
 	// Txn compares, then writes and reads, whole or not at all, as one revision.
 	Txn(ctx context.Context, in *TxnRequest, opts ...grpc.CallOption) (*TxnResponse, error)
+	// Pipeline carries many calls at a time, for clients that make many: what waits on either side goes in one message. Calls
+	// are answered one by one as they are done, in any order. The first response comes at once and says whether this member
+	// leads. A response with drain set asks the client to send no more calls and to close its side; what it has sent is still
+	// answered.
+	Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipelineRequest, PipelineResponse], error)
 	// Watch carries one watch: the first request creates it, later ones ask for progress. One watch a stream gives each
 	// its own flow control, so that a slow reader holds up nobody else; HTTP/2 already shares the connection.
 	Watch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WatchRequest, WatchResponse], error)
@@ -92,9 +98,22 @@ func (c *storeServiceClient) Txn(ctx context.Context, in *TxnRequest, opts ...gr
 	return out, nil
 }
 
+func (c *storeServiceClient) Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipelineRequest, PipelineResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[1], StoreService_Pipeline_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PipelineRequest, PipelineResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_PipelineClient = grpc.BidiStreamingClient[PipelineRequest, PipelineResponse]
+
 func (c *storeServiceClient) Watch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WatchRequest, WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[1], StoreService_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[2], StoreService_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +185,11 @@ type StoreServiceServer interface {
 	Range(*RangeRequest, grpc.ServerStreamingServer[RangeResponse]) error
 	// Txn compares, then writes and reads, whole or not at all, as one revision.
 	Txn(context.Context, *TxnRequest) (*TxnResponse, error)
+	// Pipeline carries many calls at a time, for clients that make many: what waits on either side goes in one message. Calls
+	// are answered one by one as they are done, in any order. The first response comes at once and says whether this member
+	// leads. A response with drain set asks the client to send no more calls and to close its side; what it has sent is still
+	// answered.
+	Pipeline(grpc.BidiStreamingServer[PipelineRequest, PipelineResponse]) error
 	// Watch carries one watch: the first request creates it, later ones ask for progress. One watch a stream gives each
 	// its own flow control, so that a slow reader holds up nobody else; HTTP/2 already shares the connection.
 	Watch(grpc.BidiStreamingServer[WatchRequest, WatchResponse]) error
@@ -194,6 +218,9 @@ func (UnimplementedStoreServiceServer) Range(*RangeRequest, grpc.ServerStreaming
 }
 func (UnimplementedStoreServiceServer) Txn(context.Context, *TxnRequest) (*TxnResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Txn not implemented")
+}
+func (UnimplementedStoreServiceServer) Pipeline(grpc.BidiStreamingServer[PipelineRequest, PipelineResponse]) error {
+	return status.Error(codes.Unimplemented, "method Pipeline not implemented")
 }
 func (UnimplementedStoreServiceServer) Watch(grpc.BidiStreamingServer[WatchRequest, WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -262,6 +289,13 @@ func _StoreService_Txn_Handler(srv interface{}, ctx context.Context, dec func(in
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _StoreService_Pipeline_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StoreServiceServer).Pipeline(&grpc.GenericServerStream[PipelineRequest, PipelineResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_PipelineServer = grpc.BidiStreamingServer[PipelineRequest, PipelineResponse]
 
 func _StoreService_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(StoreServiceServer).Watch(&grpc.GenericServerStream[WatchRequest, WatchResponse]{ServerStream: stream})
@@ -397,6 +431,12 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Range",
 			Handler:       _StoreService_Range_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Pipeline",
+			Handler:       _StoreService_Pipeline_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 		{
 			StreamName:    "Watch",
