@@ -18,6 +18,7 @@ import (
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/internal/telemetry"
+	"github.com/orrery-io/orrery/services/store/etcd"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/raftnode"
 	"github.com/orrery-io/orrery/services/store/server"
@@ -29,6 +30,7 @@ type Service struct {
 	listener net.Listener
 	node     *raftnode.Node
 	grpc     *grpc.Server
+	etcd     *etcd.Server
 	health   *health.Server
 	calls    *server.Calls
 	ready    chan struct{}
@@ -61,6 +63,7 @@ func New(cfg Config) (_ *Service, err error) {
 	storev1.RegisterStoreServiceServer(s.grpc, server.NewStore(s.node))
 	storev1.RegisterMembershipServiceServer(s.grpc, server.NewMembership(s.node, false))
 	storev1.RegisterMaintenanceServiceServer(s.grpc, server.NewMaintenance(s.node, false))
+	s.etcd = etcd.Register(s.grpc, etcd.Config{Node: s.node, TLS: cfg.TLS != nil, Clock: cfg.Clock})
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	if cfg.Metrics != nil {
@@ -167,6 +170,7 @@ func (s *Service) drain() {
 	s.health.Shutdown() // first: balancers stop sending
 	s.node.StepDown()
 	s.node.EndWatches() // their clients resume on another member
+	s.etcd.Stop()
 	s.calls.Drain()
 	select {
 	case <-s.calls.Idle():

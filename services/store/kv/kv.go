@@ -87,7 +87,8 @@ const (
 	NotEqual
 )
 
-// Compare is one condition of a Txn. End selects a range, in which the condition must hold for every key.
+// Compare is one condition of a Txn. End selects a range, in which the condition must hold for every key; a range without
+// keys is like a missing key.
 type Compare struct {
 	Key, End []byte
 	Target   CompareTarget

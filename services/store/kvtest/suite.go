@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,15 +14,29 @@ import (
 // New makes an empty store for one test; it registers its own cleanup.
 type New func(t *testing.T) kv.KV
 
+// Lack is something that an implementation over another protocol cannot have. It is declared, so that what is left out
+// is seen where the suite is run.
+type Lack int
+
+// What may be lacking.
+const (
+	// NoTraceParent: the protocol has no place for the trace context of a write.
+	NoTraceParent Lack = iota
+	// NoTTLCheck: a lease without a time to live is granted with a short one.
+	NoTTLCheck
+)
+
 type env struct {
 	*testing.T
-	kv  kv.KV
-	ctx context.Context
+	kv    kv.KV
+	ctx   context.Context
+	lacks []Lack
 }
 
 // Run runs the suite. Tests use keys of their own and take revisions as they find them, so new may return the same
-// store each time, unless a test before compacted it; the suite itself never reads behind its own compactions.
-func Run(t *testing.T, newKV New) {
+// store each time, unless a test before compacted it; the suite itself never reads behind its own compactions. What the
+// implementation lacks is left out.
+func Run(t *testing.T, newKV New, lacks ...Lack) {
 	for _, c := range []struct {
 		name string
 		fn   func(*env)
@@ -57,10 +72,13 @@ func Run(t *testing.T, newKV New) {
 		{"ManyWatchers", testManyWatchers},
 		{"Leases", testLeases},
 	} {
+		if c.name == "TraceParent" && slices.Contains(lacks, NoTraceParent) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			t.Cleanup(cancel)
-			c.fn(&env{T: t, kv: newKV(t), ctx: ctx})
+			c.fn(&env{T: t, kv: newKV(t), ctx: ctx, lacks: lacks})
 		})
 	}
 }

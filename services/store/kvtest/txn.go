@@ -62,6 +62,8 @@ func testTxnCompare(e *env) {
 		{"missing has revision 0", kv.Compare{Key: missing, Target: kv.CompareMod, Result: kv.Equal}, true},
 		{"missing has no version", kv.Compare{Key: missing, Target: kv.CompareVersion, Result: kv.Greater}, false},
 		{"whole range", kv.Compare{Key: prefix, End: kv.PrefixEnd(prefix), Target: kv.CompareCreate, Result: kv.Greater}, true},
+		{"empty range has revision 0", kv.Compare{Key: missing, End: kv.PrefixEnd(missing), Target: kv.CompareMod, Result: kv.Equal}, true},
+		{"empty range has no version", kv.Compare{Key: missing, End: kv.PrefixEnd(missing), Target: kv.CompareVersion, Result: kv.Greater}, false},
 		{"range with an exception", kv.Compare{Key: prefix, End: kv.PrefixEnd(prefix), Target: kv.CompareMod, Result: kv.Less, Number: mod}, false},
 	} {
 		resp := e.txn(kv.TxnRequest{Compare: []kv.Compare{c.cmp},

@@ -111,13 +111,16 @@ func (s *State) holds(c *kv.Compare) bool {
 		}
 		return compare(c, &have)
 	}
-	ok := true
+	ok, found := true, false
 	scan(s.tree, c.Key, c.End, func(h *history) bool {
 		if v := h.at(s.rev); v != nil {
-			ok = compare(c, &v.kv)
+			ok, found = compare(c, &v.kv), true
 		}
 		return ok
 	})
+	if !found {
+		return compare(c, &kv.KeyValue{})
+	}
 	return ok
 }
 

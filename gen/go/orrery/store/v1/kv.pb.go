@@ -351,7 +351,7 @@ func (x *Event) GetPrevKv() *KeyValue {
 type Compare struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// When set, the condition must hold for every living key in [key, end).
+	// When set, the condition must hold for every living key in [key, end). Without any it is as if key did not exist.
 	End    []byte        `protobuf:"bytes,2,opt,name=end,proto3,oneof" json:"end,omitempty"`
 	Target CompareTarget `protobuf:"varint,3,opt,name=target,proto3,enum=orrery.store.v1.CompareTarget" json:"target,omitempty"`
 	Result CompareResult `protobuf:"varint,4,opt,name=result,proto3,enum=orrery.store.v1.CompareResult" json:"result,omitempty"`
