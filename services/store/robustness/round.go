@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/robustness/check"
+	"github.com/orrery-io/orrery/services/store/robustness/fault"
+	"github.com/orrery-io/orrery/services/store/robustness/history"
+	"github.com/orrery-io/orrery/services/store/robustness/report"
+	"github.com/orrery-io/orrery/services/store/robustness/traffic"
+)
+
+const (
+	// faultTimeout bounds a fault with its healing, recoverTimeout the time until every member takes writes again, and
+	// restTimeout the end of a round.
+	faultTimeout   = 90 * time.Second
+	recoverTimeout = 30 * time.Second
+	restTimeout    = 40 * time.Second
+	// searchTimeout bounds the search for a linearization of one key.
+	searchTimeout = 20 * time.Second
+)
+
+// round is one fault, with traffic before, during and after it, and the judgement.
+func (c *campaign) round(ctx context.Context, f fault.Fault, rng *rand.Rand) report.Round {
+	record := &history.Round{Number: c.number, Fault: f.Name}
+	out := report.Round{Number: c.number, Fault: f.Name, Members: c.shape.members, LogStore: c.o.logStore}
+	violate := func(name string, err error) {
+		out.Violations = append(out.Violations, check.Violation{Check: name, Detail: err.Error()}.String())
+	}
+	begun := time.Now()
+	finished := c.play(ctx, f, rng, record, &out, violate)
+	if finished {
+		for _, v := range check.Round(record, check.Options{Timeout: searchTimeout, Picture: filepath.Join(c.dir, "linearizability.html")}) {
+			out.Violations = append(out.Violations, v.String())
+		}
+		c.compareCopies(ctx, record, violate)
+	}
+	for _, s := range c.cluster.Surprises() {
+		out.Violations = append(out.Violations, "processes: "+s)
+	}
+	out.Count(record)
+	if ctx.Err() == nil && len(out.Violations) > 0 {
+		c.cluster.Dump(c.dir)
+		if err := record.Save(filepath.Join(c.dir, fmt.Sprintf("round%d", c.number))); err != nil {
+			violate("history", err)
+		}
+	} else if ctx.Err() == nil {
+		if err := c.tidy(ctx, record); err != nil {
+			violate("tidying up", err)
+		}
+	}
+	out.Took = time.Since(begun)
+	return out
+}
+
+// play runs the traffic and the fault; false means that there is nothing whole to judge.
+func (c *campaign) play(ctx context.Context, f fault.Fault, rng *rand.Rand, record *history.Round, out *report.Round, violate func(string, error)) bool {
+	clients := &traffic.Clients{}
+	for _, b := range c.cluster.Balanced {
+		clients.Balanced = append(clients.Balanced, b)
+	}
+	for _, m := range c.cluster.Members {
+		clients.Pinned = append(clients.Pinned, traffic.Pinned{Member: m.Name, KV: m.Client})
+	}
+	start, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	t, err := traffic.Start(start, record, clients, c.clock, rng)
+	if err != nil {
+		violate("begin", err)
+		return false
+	}
+	c.sameAsBefore(record, violate)
+	fail := func(name string, err error) bool {
+		violate(name, err)
+		c.cluster.Dump(c.dir) // while it still is as it is
+		t.Abort()
+		return false
+	}
+	pause(ctx, 500*time.Millisecond+time.Duration(rng.IntN(500))*time.Millisecond)
+	env := &fault.Env{Cluster: c.cluster, Traffic: t, Record: record, Rand: rng, Note: func(format string, args ...any) {
+		out.Notes = append(out.Notes, fmt.Sprintf(format, args...))
+	}}
+	breaking, cancel := context.WithTimeout(ctx, faultTimeout)
+	defer cancel()
+	if err := f.Run(breaking, env); err != nil {
+		return fail("fault", err)
+	}
+	healed := time.Now()
+	recovering, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	if err := c.cluster.Writable(recovering); err != nil {
+		return fail("recovery", fmt.Errorf("%v after everything was well again: %w", recoverTimeout, err))
+	}
+	out.Recovery = time.Since(healed)
+	pause(ctx, 700*time.Millisecond)
+	rest, cancel := context.WithTimeout(ctx, restTimeout)
+	defer cancel()
+	if err := t.Finish(rest); err != nil {
+		violate("rest", err)
+		c.cluster.Dump(c.dir)
+		return false
+	}
+	return true
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// sameAsBefore checks that nothing changed between two rounds.
+func (c *campaign) sameAsBefore(record *history.Round, violate func(string, error)) {
+	if c.before == nil {
+		return
+	}
+	for key, v := range c.before {
+		if record.State[key] != v {
+			violate("between rounds", fmt.Errorf("%s was %+v and is %+v, and nobody wrote", key, v, record.State[key]))
+			return
+		}
+	}
+	if len(record.State) != len(c.before) {
+		violate("between rounds", fmt.Errorf("there were %d keys and are %d, and nobody wrote", len(c.before), len(record.State)))
+	}
+}
+
+// compareCopies checks what the informer and each member hold against the final list.
+func (c *campaign) compareCopies(ctx context.Context, record *history.Round, violate func(string, error)) {
+	t, _ := history.Build(record)
+	final := t.Range(record.Final, func(string) bool { return true })
+	limit, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	if err := c.informer.Compare(limit, record.Final, final); err != nil {
+		violate("informer", err)
+	}
+	c.before = map[string]history.KV{}
+	for _, v := range final {
+		c.before[v.Key] = v
+	}
+}
+
+// tidy deletes the objects of the round before this one, which have served to show that nothing is lost later, and forgets
+// the history before this one.
+func (c *campaign) tidy(ctx context.Context, record *history.Round) error {
+	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	store := c.cluster.Balanced[0]
+	if record.Number > 0 {
+		prefix := []byte(traffic.Prefix(record.Number - 1))
+		if _, err := store.Txn(ctx, kv.TxnRequest{Then: []kv.Op{{Delete: &kv.DeleteRequest{Key: prefix, End: kv.PrefixEnd(prefix)}}}}); err != nil {
+			return err
+		}
+		for key := range c.before {
+			if strings.HasPrefix(key, string(prefix)) {
+				delete(c.before, key)
+			}
+		}
+	}
+	if record.Compacts || record.Base == 0 {
+		return nil // it has been further than that
+	}
+	return store.Compact(ctx, record.Base)
+}
