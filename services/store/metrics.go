@@ -33,5 +33,5 @@ func registerMetrics(r prometheus.Registerer, n *raftnode.Node) {
 	size := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "orrery", Subsystem: "store", Name: "batch_bytes",
 		Help: "Bytes of one log entry.", Buckets: prometheus.ExponentialBuckets(256, 4, 8)})
 	r.MustRegister(commands, size)
-	n.OnBatch(func(c, b int) { commands.Observe(float64(c)); size.Observe(float64(b)) })
+	n.OnBatch(func(b raftnode.Batch) { commands.Observe(float64(b.Commands)); size.Observe(float64(b.Bytes)) })
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Txn applies req as one revision. quota is the size past which writes fail and the alarm is raised; 0 is no limit.
-// The state keeps the request's keys and values: the caller must not change them afterwards. Requests are valid
-// (see [Validate]).
+// The state keeps copies of the request's keys and values: a value of its own size does not keep the log entry alive that it
+// came in. Requests are valid (see [Validate]).
 //
 // Everything that can fail is looked at before the first change, so there is nothing to roll back.
 func (s *State) Txn(req *kv.TxnRequest, quota int64) (*kv.TxnResponse, error) {
@@ -162,11 +162,13 @@ func (w *write) put(p *kv.PutRequest) (prev *version) {
 	s := w.s
 	h, _ := s.tree.Get(&history{key: p.Key})
 	v := &version{pos: int32(len(w.changes)), kv: kv.KeyValue{
-		Key: p.Key, Value: p.Value, Lease: p.Lease, CreateRevision: w.rev, ModRevision: w.rev, Version: 1, TraceParent: w.trace,
+		Key: p.Key, Value: bytes.Clone(p.Value), Lease: p.Lease, CreateRevision: w.rev, ModRevision: w.rev, Version: 1, TraceParent: w.trace,
 	}}
 	if h != nil {
 		v.kv.Key = h.key // one copy of the key for all its versions
 		prev = h.at(w.rev)
+	} else {
+		v.kv.Key = bytes.Clone(p.Key)
 	}
 	if prev != nil {
 		v.kv.CreateRevision, v.kv.Version = prev.kv.CreateRevision, prev.kv.Version+1

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
@@ -22,9 +24,16 @@ import (
 type outcome struct {
 	txn *kv.TxnResponse
 	err error
-	// index and batch are the log entry and the number of commands in it.
-	index uint64
-	batch int
+	// index and batch are the log entry and the number of commands in it; timing is nil when another member led.
+	index  uint64
+	batch  int
+	timing *timing
+}
+
+// applied is what an entry came to: one outcome for each of its commands.
+type applied struct {
+	outcomes     []outcome
+	began, ended time.Time
 }
 
 // fsm applies log entries to the state and shows the result to readers and watchers.
@@ -40,35 +49,99 @@ type fsm struct {
 	// bytes and entries count what was applied since the last snapshot.
 	bytes, entries atomic.Int64
 
+	// now is for figures alone: the state does not depend on it. commands and decoder are Apply's, used again and again.
+	now      func() time.Time
+	commands [][]byte
+	decoder  wire.TxnDecoder
+
 	mu    sync.Mutex // the writer's: state, and what must agree with it
 	state *mvcc.State
 }
 
-func newFSM(lessor *lease.Lessor, log *slog.Logger) *fsm {
+func newFSM(lessor *lease.Lessor, now func() time.Time, log *slog.Logger) *fsm {
 	s := mvcc.New()
-	return &fsm{state: s, hub: watch.NewHub(s.View()), lessor: lessor, log: log}
+	return &fsm{state: s, hub: watch.NewHub(s.View()), lessor: lessor, now: now, log: log}
 }
 
-// Apply implements raft.FSM; it returns one outcome for each command of the entry.
+// Apply implements raft.FSM; it returns an *applied.
 func (f *fsm) Apply(l *raft.Log) any {
-	entry := &storev1.RaftEntry{}
-	if err := proto.Unmarshal(l.Data, entry); err != nil {
-		// Every member sees the same bytes: going on would mean that they hold different states.
-		panic(fmt.Sprintf("log entry %d cannot be read, it was written by a newer version or is damaged: %v", l.Index, err))
-	}
+	out := &applied{began: f.now()}
 	f.bytes.Add(int64(len(l.Data)))
 	f.entries.Add(1)
-	out := make([]outcome, len(entry.Commands))
+	commands, quota, err := splitEntry(f.commands[:0], l.Data)
+	if err != nil {
+		unreadable(l.Index, err)
+	}
+	out.outcomes = make([]outcome, len(commands))
 	f.mu.Lock()
-	for i, c := range entry.Commands {
-		out[i] = f.apply(c, entry.QuotaBytes)
-		out[i].index, out[i].batch = l.Index, len(out)
+	for i, c := range commands {
+		o := &out.outcomes[i]
+		*o = f.command(l.Index, c, quota)
+		o.index, o.batch = l.Index, len(commands)
 	}
 	f.hub.Commit(f.state.View())
 	f.mu.Unlock()
+	clear(commands) // they keep the entry in memory
+	f.commands = commands
 	f.applied.Store(l.Index)
 	f.progress.wake()
+	out.ended = f.now()
 	return out
+}
+
+// unreadable ends the process: every member sees the same bytes, and going on would mean that they hold different states.
+func unreadable(index uint64, err error) {
+	panic(fmt.Sprintf("log entry %d cannot be read, it was written by a newer version or is damaged: %v", index, err))
+}
+
+// splitEntry reads a RaftEntry and appends its commands, still encoded, to to.
+func splitEntry(to [][]byte, data []byte) (commands [][]byte, quota int64, err error) {
+	for len(data) > 0 {
+		num, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return nil, 0, protowire.ParseError(n)
+		}
+		data = data[n:]
+		switch {
+		case num == fieldCommands && typ == protowire.BytesType:
+			c, n := protowire.ConsumeBytes(data)
+			if n < 0 {
+				return nil, 0, protowire.ParseError(n)
+			}
+			to, data = append(to, c), data[n:]
+			continue
+		case num == fieldQuotaBytes && typ == protowire.VarintType:
+			v, n := protowire.ConsumeVarint(data)
+			if n < 0 {
+				return nil, 0, protowire.ParseError(n)
+			}
+			quota = int64(v)
+		}
+		if n = protowire.ConsumeFieldValue(num, typ, data); n < 0 {
+			return nil, 0, protowire.ParseError(n)
+		}
+		data = data[n:]
+	}
+	return to, quota, nil
+}
+
+// command applies one encoded Command. Almost all are transactions: those are read without a message in between.
+func (f *fsm) command(index uint64, data []byte, quota int64) (o outcome) {
+	if num, typ, n := protowire.ConsumeTag(data); n > 0 && num == fieldTxn && typ == protowire.BytesType {
+		if body, m := protowire.ConsumeBytes(data[n:]); m > 0 && n+m == len(data) {
+			req, err := f.decoder.Decode(body)
+			if err != nil {
+				unreadable(index, err)
+			}
+			o.txn, o.err = f.state.Txn(req, quota)
+			return o
+		}
+	}
+	c := &storev1.Command{}
+	if err := proto.Unmarshal(data, c); err != nil {
+		unreadable(index, err)
+	}
+	return f.apply(c, quota)
 }
 
 func (f *fsm) apply(c *storev1.Command, quota int64) (o outcome) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/mvcc"
-	"github.com/orrery-io/orrery/services/store/wire"
 )
 
 var _ kv.KV = (*Node)(nil)
@@ -46,17 +44,19 @@ func (n *Node) Txn(ctx context.Context, req kv.TxnRequest) (*kv.TxnResponse, err
 	if len(req.Then)+len(req.Else) > 0 && readOnly(req.Then) && readOnly(req.Else) {
 		return n.readTxn(ctx, &req)
 	}
-	ctx, span := telemetry.Tracer("store").Start(ctx, "raft commit", trace.WithSpanKind(trace.SpanKindInternal))
+	if !tracing(req.TraceParent) {
+		out, err := n.doTxn(ctx, &req)
+		return out.txn, err
+	}
+	from := n.cfg.Clock.Now()
+	ctx, span := telemetry.Tracer("store").Start(ctx, "raft commit", trace.WithSpanKind(trace.SpanKindInternal), trace.WithTimestamp(from))
 	defer span.End()
-	out, err := n.do(ctx, &storev1.Command{Command: &storev1.Command_Txn{Txn: wire.FromTxn(&req)}})
+	out, err := n.doTxn(ctx, &req)
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
 		return nil, err
 	}
-	if span.IsRecording() {
-		span.SetAttributes(attribute.Int64("orrery.store.revision", out.txn.Revision),
-			attribute.Int("orrery.store.batch", out.batch), attribute.Int64("orrery.store.log_index", int64(out.index)))
-	}
+	describe(ctx, span, from, &out)
 	return out.txn, nil
 }
 

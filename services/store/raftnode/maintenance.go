@@ -32,7 +32,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Stats: n.fsm.hub.View().Stats(), Name: n.cfg.Name, Leader: string(leader), Leads: n.isLeader(),
 		Term: n.raft.CurrentTerm(), LastIndex: n.raft.LastIndex(), Applied: n.fsm.applied.Load(),
-		QuotaBytes: n.cfg.QuotaBytes, LogFileBytes: n.disk.size(), Watchers: n.fsm.hub.Watchers(), Proposals: len(n.proposer.queue),
+		QuotaBytes: n.cfg.QuotaBytes, LogFileBytes: n.disk.size(), Watchers: n.fsm.hub.Watchers(), Proposals: n.proposer.waiting(),
 	}
 }
 
@@ -101,6 +101,3 @@ func (n *Node) SetNoSpace(ctx context.Context, raised bool) error {
 		Alarm: &storev1.AlarmCommand{Alarm: storev1.AlarmType_ALARM_TYPE_NO_SPACE, Raised: raised}}})
 	return err
 }
-
-// OnBatch sets a function that is told the size of each log entry that this member proposes.
-func (n *Node) OnBatch(fn func(commands, bytes int)) { n.batches.Store(&fn) }

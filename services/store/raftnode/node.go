@@ -46,8 +46,8 @@ type Node struct {
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 	close sync.Once
-	// batches is told the size of each log entry.
-	batches atomic.Pointer[func(commands, bytes int)]
+	// batches is told of each log entry.
+	batches atomic.Pointer[func(Batch)]
 }
 
 // Open starts a member from its data folder, or a new one when the folder is empty. It takes over cfg.Listener.
@@ -86,7 +86,7 @@ func Open(cfg Config) (_ *Node, err error) {
 		cfg: cfg, log: cfg.Logger, disk: d, identity: id, lessor: lease.New(cfg.Clock), failed: make(chan error, 1),
 		conns: map[string]*grpc.ClientConn{}, ctx: ctx, stop: stop,
 	}
-	n.fsm = newFSM(n.lessor, cfg.Logger)
+	n.fsm = newFSM(n.lessor, cfg.Clock.Now, cfg.Logger)
 	n.rounds = &rounds{ctx: ctx, done: &n.done}
 	n.mux = newMux(&n.cfg, id)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -99,18 +99,15 @@ func Open(cfg Config) (_ *Node, err error) {
 		n.mux.Close()
 		return nil, err
 	}
-	n.proposer = &proposer{
-		raft: n.raft, quota: cfg.QuotaBytes, queue: make(chan *proposal, queueLength), closed: ctx.Done(),
-		now: func() int64 { return cfg.Clock.Now().UnixNano() },
-		observe: func(commands, bytes int) {
-			if fn := n.batches.Load(); fn != nil {
-				(*fn)(commands, bytes)
-			}
-		},
-	}
+	n.proposer = newProposer(n.raft, cfg.QuotaBytes, cfg.Clock.Now, ctx.Done(), func(b Batch) {
+		if fn := n.batches.Load(); fn != nil {
+			(*fn)(b)
+		}
+	})
 	n.peers = newPeerServer(n)
 	n.done.Go(func() { n.peers.Serve(n.mux.grpc) }) //nolint:errcheck // ends with Stop
 	n.done.Go(func() { n.proposer.run(ctx) })
+	n.done.Go(func() { n.proposer.land() })
 	n.done.Go(func() { n.observe(ctx) })
 	n.done.Go(func() { n.followLeadership(ctx, notify) })
 	n.done.Go(func() { n.keepHouse(ctx) })

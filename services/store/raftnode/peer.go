@@ -67,6 +67,22 @@ func (n *Node) do(ctx context.Context, cmd *storev1.Command) (out outcome, err e
 	return out, err
 }
 
+// doTxn is do for a transaction.
+func (n *Node) doTxn(ctx context.Context, req *kv.TxnRequest) (out outcome, err error) {
+	if err := ctx.Err(); err != nil {
+		return outcome{}, err
+	}
+	err = n.retry(ctx, func(ctx context.Context) error {
+		if n.isLeader() {
+			out, err = n.proposer.proposeTxn(ctx, req)
+		} else {
+			out, err = n.forward(ctx, &storev1.Command{Command: &storev1.Command_Txn{Txn: wire.FromTxn(req)}})
+		}
+		return err
+	})
+	return out, err
+}
+
 // forward passes a command to the leader.
 func (n *Node) forward(ctx context.Context, cmd *storev1.Command) (outcome, error) {
 	conn, err := n.LeaderConn(ctx)

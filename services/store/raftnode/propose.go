@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -12,59 +14,177 @@ import (
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/wire"
 )
 
 const (
 	// An entry is closed when it has this many bytes or commands; one command may be larger than that.
 	maxEntryBytes    = 1 << 20
 	maxEntryCommands = 1024
-	// queueLength bounds the commands that wait; who finds it full waits to get in.
-	queueLength = 4096
+	// maxWaiting and maxWaitingBytes bound the commands that wait; who finds the queue full waits to get in.
+	maxWaiting      = 8192
+	maxWaitingBytes = 32 << 20
+	// inFlight is how many entries may be on their way to the log at a time.
+	inFlight = 1
 )
 
-// Field numbers of RaftEntry, of which entries are put together from commands that are encoded already.
+// Field numbers of RaftEntry and Command, which are put together from encoded parts.
 const (
 	fieldCommands   = 1
 	fieldQuotaBytes = 2
+	fieldTxn        = 1
 )
 
-// proposal is a command that waits to be part of an entry.
+// completer is told what became of a command. It must not block.
+type completer interface{ complete(tag uint64, o outcome) }
+
+// proposal is who waits for a command.
 type proposal struct {
-	ctx  context.Context
-	data []byte // an encoded Command
-	done chan outcome
+	to  completer
+	tag uint64
 }
 
-// proposer gathers commands into log entries, one entry in flight at a time: what arrives meanwhile forms the next.
+// entry is a log entry in the making: commands one after the other, encoded, and who waits for each.
+type entry struct {
+	data      []byte
+	proposals []proposal
+	// began is when its first command came, proposed when it was handed to Raft.
+	began, proposed time.Time
+	future          raft.ApplyFuture
+}
+
+// proposer gathers commands into log entries. What arrives while as many entries as may be are in flight forms the next:
+// callers encode their commands into it themselves, so the proposer's own goroutine, which is everybody's, does little.
 type proposer struct {
 	raft  *raft.Raft
 	quota int64
-	queue chan *proposal
+	now   func() time.Time
 	// closed ends the wait of everybody when the node ends.
 	closed <-chan struct{}
-	// since is when the entry in flight was handed to Raft, in nanoseconds of the node's clock; 0 when there is none.
+	// observe is told of each entry.
+	observe func(Batch)
+	// since is when the oldest entry in flight was handed to Raft, in nanoseconds of the node's clock; 0 when there is none.
 	since atomic.Int64
-	now   func() int64
-	// observe is told the size of each entry.
-	observe func(commands, bytes int)
+
+	wake    chan struct{} // holds at most one wake-up
+	room    signal        // the queue has got shorter
+	flights chan *entry   // handed to Raft, in order
+	slots   chan struct{} // one for each entry that may be in flight
+
+	mu             sync.Mutex
+	entries        []*entry // that wait; the last is open
+	free           []*entry // to be used again
+	commands, size int      // that wait
+	ended          bool     // nothing is proposed any more
 }
 
-// propose waits until cmd is applied here, which is the leader.
-func (p *proposer) propose(ctx context.Context, cmd *storev1.Command) (outcome, error) {
-	data, err := proto.Marshal(cmd) // here, by the caller: the proposer's time is everybody's
-	if err != nil {
-		return outcome{}, fmt.Errorf("%w: %w", kv.ErrInvalid, err)
+func newProposer(r *raft.Raft, quota int64, now func() time.Time, closed <-chan struct{}, observe func(Batch)) *proposer {
+	return &proposer{
+		raft: r, quota: quota, now: now, closed: closed, observe: observe, wake: make(chan struct{}, 1),
+		flights: make(chan *entry, inFlight), slots: make(chan struct{}, inFlight),
 	}
-	pr := &proposal{ctx: ctx, data: data, done: make(chan outcome, 1)}
+}
+
+// waiting is the number of commands that wait for a log entry.
+func (p *proposer) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.commands
+}
+
+// open is the entry that takes the next command of size bytes, nil when the queue is full. mu is held.
+func (p *proposer) open(size int) *entry {
+	if p.commands > 0 && (p.commands >= maxWaiting || p.size+size > maxWaitingBytes) {
+		return nil
+	}
+	if n := len(p.entries); n > 0 {
+		if e := p.entries[n-1]; len(e.data) < maxEntryBytes && len(e.proposals) < maxEntryCommands {
+			return e
+		}
+	}
+	e := &entry{}
+	if n := len(p.free); n > 0 {
+		e, p.free = p.free[n-1], p.free[:n-1]
+	}
+	e.began = p.now()
+	p.entries = append(p.entries, e)
+	return e
+}
+
+// enter notes a command that was appended to e. mu is held.
+func (p *proposer) enter(e *entry, size int, to completer, tag uint64) {
+	e.proposals = append(e.proposals, proposal{to, tag})
+	p.commands++
+	p.size += size
+}
+
+// ring wakes the proposer's goroutine.
+func (p *proposer) ring() {
 	select {
-	case p.queue <- pr:
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// waitRoom waits for the queue to get shorter; room is from before the look that found it full.
+func (p *proposer) waitRoom(ctx context.Context, room <-chan struct{}) error {
+	select {
+	case <-room:
+		return nil
 	case <-ctx.Done():
-		return outcome{}, ctx.Err()
+		return ctx.Err()
 	case <-p.closed:
-		return outcome{}, kv.ErrClosed
+		return kv.ErrClosed
 	}
+}
+
+// submit queues transactions, all at once when there is room. It tells to of each, sooner or later.
+func (p *proposer) submit(ctx context.Context, calls []kv.TxnCall, to completer) {
+	for len(calls) > 0 {
+		room := p.room.wait()
+		p.mu.Lock()
+		ended := p.ended
+		for !ended && len(calls) > 0 {
+			n := wire.SizeTxn(calls[0].Req)
+			e := p.open(n)
+			if e == nil {
+				break
+			}
+			inner := protowire.SizeBytes(n) + protowire.SizeTag(fieldTxn)
+			e.data = protowire.AppendTag(e.data, fieldCommands, protowire.BytesType)
+			e.data = protowire.AppendVarint(e.data, uint64(inner))
+			e.data = protowire.AppendTag(e.data, fieldTxn, protowire.BytesType)
+			e.data = protowire.AppendVarint(e.data, uint64(n))
+			e.data = wire.AppendTxn(e.data, calls[0].Req)
+			p.enter(e, n, to, calls[0].Tag)
+			calls = calls[1:]
+		}
+		p.mu.Unlock()
+		p.ring()
+		if len(calls) == 0 {
+			return
+		}
+		err := kv.ErrClosed
+		if !ended {
+			err = p.waitRoom(ctx, room)
+		}
+		if err != nil {
+			for _, c := range calls {
+				to.complete(c.Tag, outcome{err: err})
+			}
+			return
+		}
+	}
+}
+
+// waiter waits for one command.
+type waiter chan outcome
+
+func (w waiter) complete(_ uint64, o outcome) { w <- o }
+
+func (p *proposer) await(ctx context.Context, w waiter) (outcome, error) {
 	select {
-	case o := <-pr.done:
+	case o := <-w:
 		return o, o.err
 	case <-ctx.Done():
 		return outcome{}, ctx.Err()
@@ -73,69 +193,143 @@ func (p *proposer) propose(ctx context.Context, cmd *storev1.Command) (outcome, 
 	}
 }
 
+// proposeTxn waits until a transaction is applied here, which is the leader.
+func (p *proposer) proposeTxn(ctx context.Context, req *kv.TxnRequest) (outcome, error) {
+	w := make(waiter, 1)
+	p.submit(ctx, []kv.TxnCall{{Req: req}}, w)
+	return p.await(ctx, w)
+}
+
+// propose waits until cmd is applied here, which is the leader.
+func (p *proposer) propose(ctx context.Context, cmd *storev1.Command) (outcome, error) {
+	data, err := proto.Marshal(cmd) // here, by the caller: the proposer's time is everybody's
+	if err != nil {
+		return outcome{}, fmt.Errorf("%w: %w", kv.ErrInvalid, err)
+	}
+	w := make(waiter, 1)
+	for {
+		room := p.room.wait()
+		p.mu.Lock()
+		if p.ended {
+			p.mu.Unlock()
+			return outcome{}, kv.ErrClosed
+		}
+		e := p.open(len(data))
+		if e != nil {
+			e.data = protowire.AppendTag(e.data, fieldCommands, protowire.BytesType)
+			e.data = protowire.AppendBytes(e.data, data)
+			p.enter(e, len(data), w, 0)
+		}
+		p.mu.Unlock()
+		if e != nil {
+			p.ring()
+			return p.await(ctx, w)
+		}
+		if err := p.waitRoom(ctx, room); err != nil {
+			return outcome{}, err
+		}
+	}
+}
+
 // run is the only goroutine that proposes, until ctx ends.
 func (p *proposer) run(ctx context.Context) {
-	var batch []*proposal
+	defer p.end()
 	for {
-		select {
+		select { // a slot first: until there is one the next entry grows
+		case p.slots <- struct{}{}:
 		case <-ctx.Done():
 			return
-		case pr := <-p.queue:
-			batch = p.gather(batch[:0], pr)
-			p.commit(batch)
-			clear(batch)
 		}
-	}
-}
-
-// gather takes what waits, up to the size of an entry.
-func (p *proposer) gather(batch []*proposal, first *proposal) []*proposal {
-	batch = append(batch, first)
-	size := len(first.data)
-	for size < maxEntryBytes && len(batch) < maxEntryCommands {
-		select {
-		case pr := <-p.queue:
-			if pr.ctx.Err() != nil {
-				pr.done <- outcome{err: pr.ctx.Err()}
-				continue
+		e := p.take()
+		for e == nil {
+			select {
+			case <-p.wake:
+				e = p.take()
+			case <-ctx.Done():
+				return
 			}
-			batch = append(batch, pr)
-			size += len(pr.data)
-		default:
-			return batch
 		}
+		data := protowire.AppendTag(e.data, fieldQuotaBytes, protowire.VarintType)
+		data = protowire.AppendVarint(data, uint64(p.quota))
+		e.data = data
+		e.proposed = p.now()
+		p.since.CompareAndSwap(0, e.proposed.UnixNano())
+		// Raft keeps what it is given, for as long as the entry may go to another member: a copy of the right size.
+		e.future = p.raft.Apply(append(make([]byte, 0, len(data)), data...), 0)
+		p.flights <- e // has room for as many as there are slots
 	}
-	return batch
 }
 
-// commit proposes a batch as one entry and hands out the outcomes.
-func (p *proposer) commit(batch []*proposal) {
-	size := 16
-	for _, pr := range batch {
-		size += len(pr.data) + 8
+// take removes the oldest entry that waits, nil when there is none.
+func (p *proposer) take() *entry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.entries) == 0 {
+		return nil
 	}
-	data := make([]byte, 0, size) // Raft keeps it
-	for _, pr := range batch {
-		data = protowire.AppendTag(data, fieldCommands, protowire.BytesType)
-		data = protowire.AppendBytes(data, pr.data)
+	e := p.entries[0]
+	p.entries = append(p.entries[:0], p.entries[1:]...)
+	p.commands -= len(e.proposals)
+	if len(p.entries) == 0 {
+		p.size = 0
+	} else {
+		p.size -= len(e.data)
 	}
-	data = protowire.AppendTag(data, fieldQuotaBytes, protowire.VarintType)
-	data = protowire.AppendVarint(data, uint64(p.quota))
-	p.observe(len(batch), len(data))
+	p.room.wake()
+	return e
+}
 
-	p.since.Store(p.now())
-	future := p.raft.Apply(data, 0)
-	err := future.Error()
-	p.since.Store(0)
-	if err != nil {
-		err = proposeError(err)
-		for _, pr := range batch {
-			pr.done <- outcome{err: err}
+// end tells everybody who waits that nothing is proposed any more.
+func (p *proposer) end() {
+	close(p.flights)
+	p.mu.Lock()
+	p.ended = true
+	left := p.entries
+	p.entries = nil
+	p.mu.Unlock()
+	for _, e := range left {
+		for _, pr := range e.proposals {
+			pr.to.complete(pr.tag, outcome{err: kv.ErrClosed})
 		}
-		return
 	}
-	for i, o := range future.Response().([]outcome) {
-		batch[i].done <- o
+}
+
+// land waits for the entries in flight, one after the other, and hands out their outcomes. It ends after run, when Raft has ended
+// what was in flight.
+func (p *proposer) land() {
+	for e := range p.flights {
+		p.since.Store(e.proposed.UnixNano())
+		err := e.future.Error()
+		p.since.Store(0)
+		<-p.slots
+		if err != nil {
+			err = proposeError(err)
+			for _, pr := range e.proposals {
+				pr.to.complete(pr.tag, outcome{err: err})
+			}
+		} else {
+			done := e.future.Response().(*applied)
+			t := &timing{queued: e.began, proposed: e.proposed, applying: done.began, applied: done.ended}
+			for i, pr := range e.proposals {
+				o := done.outcomes[i]
+				o.timing = t
+				pr.to.complete(pr.tag, o)
+			}
+			p.observe(Batch{Commands: len(e.proposals), Bytes: len(e.data), Queued: t.proposed.Sub(t.queued),
+				Commit: t.applying.Sub(t.proposed), Apply: t.applied.Sub(t.applying)})
+		}
+		p.recycle(e)
+	}
+}
+
+// recycle keeps an entry's memory for another one.
+func (p *proposer) recycle(e *entry) {
+	clear(e.proposals)
+	*e = entry{data: e.data[:0], proposals: e.proposals[:0]}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) <= inFlight && cap(e.data) <= 2*maxEntryBytes {
+		p.free = append(p.free, e)
 	}
 }
 

@@ -24,7 +24,7 @@ type leadership struct {
 
 // linearize waits until this member shows every write that was acknowledged before the call.
 func (n *Node) linearize(ctx context.Context) error {
-	if l := n.lead.Load(); l != nil && l.sole.Load() && l.term == n.raft.CurrentTerm() && n.isLeader() {
+	if n.Linear() {
 		return nil // everything acknowledged was applied here first
 	}
 	return n.retry(ctx, func(ctx context.Context) error {
