@@ -11,22 +11,24 @@ import (
 	"github.com/orrery-io/orrery/services/internal/pki"
 	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/store"
+	"github.com/orrery-io/orrery/services/store/raftnode"
 )
 
 type storeOptions struct {
 	identityOptions
-	name, dataDir, listen, advertise, raftListen, raftAdvertise string
-	members                                                     []string
-	join                                                        bool
-	quota                                                       int64
-	retention                                                   time.Duration
-	snapshotEntries, trailingEntries                            uint64
+	name, dataDir, logStore, listen, advertise, raftListen, raftAdvertise string
+	members                                                               []string
+	join                                                                  bool
+	quota                                                                 int64
+	retention                                                             time.Duration
+	snapshotEntries, trailingEntries                                      uint64
 }
 
 func (o *storeOptions) bind(flags *pflag.FlagSet) {
 	o.identityOptions.bind(flags)
 	flags.StringVar(&o.name, "name", store.DefaultName, "name of this member, unique in the cluster and for good")
 	flags.StringVar(&o.dataDir, "data-dir", "/var/lib/orrery/store", "folder for log and snapshots")
+	flags.StringVar(&o.logStore, "log-store", "", "kind of the log in a new data folder: boltdb or wal; empty means boltdb, or that of an existing folder")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:2379", "host:port to serve clients on")
 	flags.StringVar(&o.advertise, "advertise", "", "host:port by which clients reach this member; --listen when empty")
 	flags.StringVar(&o.raftListen, "raft-listen", "127.0.0.1:2380", "host:port to serve the other members on")
@@ -49,6 +51,10 @@ func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	logStore, err := raftnode.ParseLogStore(o.logStore)
+	if err != nil {
+		return nil, fmt.Errorf("--log-store: %w", err)
+	}
 	var members []store.Member
 	for _, m := range o.members {
 		name, address, ok := strings.Cut(m, "=")
@@ -58,7 +64,7 @@ func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
 		members = append(members, store.Member{Name: name, RaftAddr: address})
 	}
 	return store.New(store.Config{
-		Name: o.name, DataDir: o.dataDir, ListenAddr: o.listen, AdvertiseAddr: o.advertise, RaftAddr: o.raftListen, RaftAdvertiseAddr: o.raftAdvertise,
+		Name: o.name, DataDir: o.dataDir, LogStore: logStore, ListenAddr: o.listen, AdvertiseAddr: o.advertise, RaftAddr: o.raftListen, RaftAdvertiseAddr: o.raftAdvertise,
 		InitialMembers: members, Join: o.join, TLS: &store.TLS{Server: server, Client: client},
 		QuotaBytes: o.quota, Retention: o.retention, SnapshotEntries: o.snapshotEntries, TrailingEntries: o.trailingEntries, Logger: logger, Metrics: telemetry.Registerer(),
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/orrery-io/orrery/services/store/raftnode"
 	"github.com/orrery-io/orrery/services/store/server"
 )
 
@@ -30,6 +31,9 @@ type Config struct {
 	Name string
 	// DataDir holds the log and the snapshots; one process at a time uses it.
 	DataDir string
+	// LogStore is the kind of the log of a new data folder, raftnode.LogBolt or raftnode.LogWAL; empty means
+	// raftnode.DefaultLogStore, or that of an existing folder, which keeps the one that it has.
+	LogStore raftnode.LogStore
 	// ListenAddr serves clients, AdvertiseAddr is how they reach it; the default is the address listened on.
 	ListenAddr, AdvertiseAddr string
 	// RaftAddr serves the other members, RaftAdvertiseAddr is how they reach it. The default is a free loopback port, good

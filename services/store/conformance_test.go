@@ -68,13 +68,24 @@ func (m *member) waitReady() *member {
 // cluster runs n members and returns them, the leader first.
 func cluster(t *testing.T, n int) []*member {
 	t.Helper()
+	return clusterOf(t, n, store.Config{})
+}
+
+// clusterOf runs n members that share the settings of cfg.
+func clusterOf(t *testing.T, n int, cfg store.Config) []*member {
+	t.Helper()
+	if cfg.ElectionTimeout == 0 {
+		cfg.ElectionTimeout = 2 * time.Second
+	}
 	var initial []store.Member
 	for i := range n {
 		initial = append(initial, store.Member{Name: fmt.Sprintf("m%d", i), RaftAddr: freeAddr(t)})
 	}
 	var ms []*member
 	for _, i := range initial {
-		ms = append(ms, start(t, store.Config{Name: i.Name, RaftAddr: i.RaftAddr, InitialMembers: initial, ElectionTimeout: 2 * time.Second}))
+		c := cfg
+		c.Name, c.RaftAddr, c.InitialMembers = i.Name, i.RaftAddr, initial
+		ms = append(ms, start(t, c))
 	}
 	for _, m := range ms {
 		m.waitReady()

@@ -75,7 +75,7 @@ func New(cfg Config) (_ *Service, err error) {
 func (s *Service) nodeConfig(l net.Listener) raftnode.Config {
 	cfg := &s.cfg
 	nc := raftnode.Config{
-		Name: cfg.Name, DataDir: cfg.DataDir, Listener: l, AdvertiseAddr: cfg.RaftAdvertiseAddr, Join: cfg.Join,
+		Name: cfg.Name, DataDir: cfg.DataDir, LogStore: cfg.LogStore, Listener: l, AdvertiseAddr: cfg.RaftAdvertiseAddr, Join: cfg.Join,
 		ClientAddress: s.Addr(), QuotaBytes: cfg.QuotaBytes, Retention: cfg.Retention, HistoryBytes: cfg.HistoryBytes,
 		ProgressInterval: cfg.ProgressInterval, HeartbeatTimeout: cfg.ElectionTimeout, Clock: cfg.Clock, Logger: cfg.Logger,
 		SnapshotEntries: cfg.SnapshotEntries, TrailingEntries: cfg.TrailingEntries,

@@ -25,6 +25,9 @@ type Peer struct {
 type Config struct {
 	Name    string
 	DataDir string
+	// LogStore is the kind of the log of a new data folder; empty means DefaultLogStore. It must be that of an existing
+	// one, or empty.
+	LogStore LogStore
 	// Listener is the port for peers; the node closes it. AdvertiseAddr is how peers reach it, by default its own address.
 	Listener      net.Listener
 	AdvertiseAddr string

@@ -1,145 +1,454 @@
 package raftnode
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
+	"k8s.io/utils/clock"
 )
 
-const logFile = "raft.db"
+// lockFile is locked by the process that uses a data folder.
+const lockFile = "lock"
 
-// disk is the log and the votes of a member in one bolt file. It stands between Raft and the file so that the file can be
-// rewritten while Raft waits.
+// disk is the log and the votes of a member, between Raft and a log store. It adds what Raft leaves to others: checksums,
+// a cache, a vote that is written whole, a watch on how long a write takes. And it ends the member at the first write that
+// fails: a later flush may succeed without having written what the failed one should have (the operating system drops the
+// pages), so what this member would acknowledge from then on could be on no disk.
 type disk struct {
-	path string
-	mu   sync.RWMutex // held for writing while the file is replaced
-	*raftboltdb.BoltStore
+	dir   string
+	kind  LogStore
+	lock  *os.File
+	cache logCache
+	// writing and cutting are the writes to the log and to the votes, and the deletion of old entries, which go on side by side.
+	writing, cutting stopwatch
+	// appended counts the bytes of entries stored.
+	appended atomic.Int64
+	// keepFrom is asked, when old entries are deleted, for the first one that is still needed; nil keeps none.
+	keepFrom func() (index uint64, any bool)
+	// observe is told of each write to the log.
+	observe func(took time.Duration, entries, bytes int)
+	// onFailure is told once why the disk cannot be used any more.
+	onFailure func(error)
+
+	failure atomic.Pointer[error]
+	running atomic.Bool // in use by Raft, which ends at an error of a read
+	closing chan struct{}
+
+	mu    sync.RWMutex // held for writing while the file is replaced, and at the end
+	store logStore
+
+	voteMu sync.Mutex
+	vote   vote
 }
 
-// openDisk opens the file, makes it when there is none, and holds a lock on it.
-func openDisk(dir string) (*disk, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// vote is the last vote that this member gave.
+type vote struct {
+	term      uint64
+	candidate []byte
+	// pending is a term for which the candidate is about to come.
+	pending uint64
+}
+
+// Keys of the stable store: Raft's, and ours for its last vote.
+const (
+	keyCurrentTerm   = "CurrentTerm"
+	keyLastVoteTerm  = "LastVoteTerm"
+	keyLastVoteCand  = "LastVoteCand"
+	keyVote          = "Vote"
+	recordNotFound   = "not found" // what Raft wants to read in the error
+	uint64Size       = 8
+	wantedFolderMode = 0o700
+)
+
+// lockFolder takes a data folder for this process, and makes it when there is none.
+func lockFolder(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, wantedFolderMode); err != nil {
 		return nil, fmt.Errorf("the store's data folder cannot be made: %w: check the path and its permissions", err)
 	}
-	d := &disk{path: filepath.Join(dir, logFile)}
-	if err := d.open(); err != nil {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the store's data folder is not writable: %w: check its owner and permissions", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, inUse(dir)
+	}
+	return f, nil
+}
+
+// openDisk opens the log in dir, or makes one. asked is the kind that is wanted, empty for that of the folder; old says
+// that the folder is known to have a log.
+func openDisk(dir string, asked LogStore, old bool, c clock.PassiveClock, logger hclog.Logger) (_ *disk, err error) {
+	lock, err := lockFolder(dir)
+	if err != nil {
 		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+		}
+	}()
+	kind, err := logKind(dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == "" && asked == "":
+		kind = DefaultLogStore
+	case kind == "":
+		kind = asked
+	case asked != "" && asked != kind:
+		return nil, fmt.Errorf("the data folder %s has a log of kind %s, not %s: start this member with --log-store %s; to change the kind, take the member out "+
+			"of the cluster and let it join again with an empty folder", dir, kind, asked, kind)
+	}
+	d := &disk{dir: dir, kind: kind, lock: lock, closing: make(chan struct{})}
+	d.writing.clock, d.cutting.clock = c, c
+	if d.store, err = openLogStore(dir, kind, old, logger); err != nil {
+		return nil, err
+	}
+	if err = d.loadVote(); err != nil {
+		return nil, errors.Join(err, d.store.Close())
 	}
 	return d, nil
 }
 
-func (d *disk) open() (err error) {
-	d.BoltStore, err = raftboltdb.New(raftboltdb.Options{
-		Path: d.path,
-		// The free list is rebuilt at start instead of being written with every commit.
-		BoltOptions:             &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true},
-		MsgpackUseNewTimeFormat: true,
-	})
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, bbolt.ErrTimeout):
-		return fmt.Errorf("the store's data folder %s is in use by another process: stop that one or choose another folder", filepath.Dir(d.path))
-	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("the store's data folder is not writable: %w: check its owner and permissions", err)
+// path is what an error names.
+func (d *disk) path() string {
+	if d.kind == LogWAL {
+		return filepath.Join(d.dir, walDir)
 	}
-	return fmt.Errorf("the store's log %s cannot be opened: %w: restore the member from a snapshot or remove the folder and join again", d.path, err)
+	return filepath.Join(d.dir, logFile)
 }
 
-// size is that of the file.
-func (d *disk) size() int64 {
-	if fi, err := os.Stat(d.path); err == nil {
-		return fi.Size()
+// size is that of the log on disk.
+func (d *disk) size() int64 { return d.store.size() }
+
+// stalled is for how long a write has been under way, 0 when there is none.
+func (d *disk) stalled() time.Duration { return max(d.writing.running(), d.cutting.running()) }
+
+// fail notes that the disk cannot be used any more, and says so.
+func (d *disk) fail(err error) error {
+	if p := d.failure.Load(); p != nil {
+		return *p
 	}
-	return 0
+	select {
+	case <-d.closing: // under the feet of whoever is writing
+		return err
+	default:
+	}
+	if !errors.Is(err, ErrDamaged) {
+		switch {
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+			err = fmt.Errorf("the disk of the store's data folder %s is full: %w: free some space, then start this member again", d.dir, err)
+		default:
+			err = fmt.Errorf("writing the store's log %s failed: %w: nobody knows what of it is on the disk, so this member ends: check the disk, then start the "+
+				"member again", d.path(), err)
+		}
+	}
+	if d.failure.CompareAndSwap(nil, &err) && d.onFailure != nil {
+		d.onFailure(err)
+	}
+	return err
 }
 
-// defragment copies what is in use into a new file and puts that in the old one's place. Raft waits meanwhile.
-func (d *disk) defragment() (err error) {
+func (d *disk) failed() error {
+	if p := d.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// write runs a write to the store.
+func (d *disk) write(w *stopwatch, fn func() error) (time.Duration, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if err := d.failed(); err != nil {
+		return 0, err
+	}
+	stop := w.start()
+	err := fn()
+	took := stop()
+	if err != nil {
+		err = d.fail(err)
+	}
+	return took, err
+}
+
+// defragment gives back space that the log does not use. Raft waits meanwhile.
+func (d *disk) defragment() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	tmp := d.path + ".new"
-	defer os.Remove(tmp)
-	if err := d.BoltStore.Close(); err != nil {
+	if err := d.failed(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.open()) }()
-	src, err := bbolt.Open(d.path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
-	if err != nil {
-		return err
+	if err := d.store.defragment(); err != nil {
+		return d.fail(err)
 	}
-	defer src.Close()
-	dst, err := bbolt.Open(tmp, 0o600, &bbolt.Options{Timeout: time.Second})
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(bbolt.Compact(dst, src, 1<<20), dst.Sync(), dst.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, d.path)
+	return nil
 }
 
-// The methods of raft.LogStore and raft.StableStore, each waiting while the file is replaced.
+// Close gives the folder back. What is under way is waited for.
+func (d *disk) Close() error {
+	close(d.closing)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return errors.Join(d.store.Close(), d.lock.Close())
+}
 
+// abandon lets everybody go who waits for a disk that does not answer.
+func (d *disk) abandon() { close(d.closing) }
+
+// IsMonotonic implements raft.MonotonicLogStore.
+func (d *disk) IsMonotonic() bool { return d.store.IsMonotonic() }
+
+// FirstIndex implements raft.LogStore.
 func (d *disk) FirstIndex() (uint64, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.BoltStore.FirstIndex()
+	return d.store.FirstIndex()
 }
 
+// LastIndex implements raft.LogStore.
 func (d *disk) LastIndex() (uint64, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.BoltStore.LastIndex()
+	return d.store.LastIndex()
 }
 
-func (d *disk) GetLog(index uint64, log *raft.Log) error {
+// GetLog implements raft.LogStore.
+func (d *disk) GetLog(index uint64, l *raft.Log) error {
+	if d.cache.get(index, l) {
+		return nil
+	}
+	err := d.read(index, l)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
+		return err
+	}
+	select {
+	case <-d.closing:
+		return err
+	default:
+	}
+	err = damaged(d.path(), "%v", err)
+	if d.running.Load() {
+		// Raft panics when it cannot read what it has stored. The member ends in order instead.
+		_ = d.fail(err)
+		<-d.closing
+		runtime.Goexit()
+	}
+	return err
+}
+
+// read reads an entry from the store and checks it.
+func (d *disk) read(index uint64, l *raft.Log) (err error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.BoltStore.GetLog(index, log)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("log entry %d cannot be decoded: %v", index, p)
+		}
+	}()
+	*l = raft.Log{}
+	if err := d.store.GetLog(index, l); err != nil {
+		return err
+	}
+	return checkEntry(index, l)
 }
 
-func (d *disk) StoreLog(log *raft.Log) error { return d.StoreLogs([]*raft.Log{log}) }
+// StoreLog implements raft.LogStore.
+func (d *disk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
 
+// StoreLogs implements raft.LogStore.
 func (d *disk) StoreLogs(logs []*raft.Log) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.BoltStore.StoreLogs(logs)
+	sealed := summed(logs)
+	took, err := d.write(&d.writing, func() error { return d.store.StoreLogs(sealed) })
+	if err != nil {
+		return err
+	}
+	d.cache.add(logs)
+	bytes := 0
+	for _, l := range logs {
+		bytes += len(l.Data)
+	}
+	d.appended.Add(int64(bytes))
+	if d.observe != nil {
+		d.observe(took, len(logs), bytes)
+	}
+	return nil
 }
 
+// DeleteRange implements raft.LogStore. Old entries that somebody still needs stay for the next time.
 func (d *disk) DeleteRange(from, to uint64) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.BoltStore.DeleteRange(from, to)
+	last, err := d.LastIndex()
+	if err != nil {
+		return err
+	}
+	if d.keepFrom != nil && to < last {
+		if keep, any := d.keepFrom(); any && keep <= to {
+			if keep <= from {
+				return nil
+			}
+			to = keep - 1
+		}
+	}
+	watch := &d.cutting
+	if to >= last {
+		watch = &d.writing
+	}
+	_, err = d.write(watch, func() error { return d.store.DeleteRange(from, to) })
+	if err == nil {
+		d.cache.deleted(from, to)
+	}
+	return err
 }
 
+// The stable store. Raft writes a vote as two records; a crash between them would leave a vote for a candidate whose log
+// was never looked at. Here it is one.
+
+// Set implements raft.StableStore.
 func (d *disk) Set(key, val []byte) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.BoltStore.Set(key, val)
+	if string(key) != keyLastVoteCand {
+		return d.setRecord(string(key), val)
+	}
+	d.voteMu.Lock()
+	defer d.voteMu.Unlock()
+	if err := d.setRecord(keyVote, append(binary.BigEndian.AppendUint64(nil, d.vote.pending), val...)); err != nil {
+		return err
+	}
+	d.vote = vote{term: d.vote.pending, candidate: val, pending: d.vote.pending}
+	return nil
 }
 
+// Get implements raft.StableStore.
 func (d *disk) Get(key []byte) ([]byte, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.BoltStore.Get(key)
+	if string(key) != keyLastVoteCand {
+		return d.record(string(key))
+	}
+	d.voteMu.Lock()
+	defer d.voteMu.Unlock()
+	if d.vote.term == 0 {
+		return nil, errors.New(recordNotFound)
+	}
+	return d.vote.candidate, nil
 }
 
+// SetUint64 implements raft.StableStore.
 func (d *disk) SetUint64(key []byte, val uint64) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.BoltStore.SetUint64(key, val)
+	if string(key) == keyLastVoteTerm {
+		d.voteMu.Lock()
+		defer d.voteMu.Unlock()
+		d.vote.pending = val
+		return nil
+	}
+	err := d.setRecord(string(key), binary.BigEndian.AppendUint64(nil, val))
+	if string(key) == keyCurrentTerm && d.failed() != nil {
+		// Raft panics when it cannot save its term. This member is ending, and neither votes nor stores entries any more:
+		// it does not matter that the term is forgotten.
+		return nil
+	}
+	return err
 }
 
+// GetUint64 implements raft.StableStore.
 func (d *disk) GetUint64(key []byte) (uint64, error) {
+	if string(key) == keyLastVoteTerm {
+		d.voteMu.Lock()
+		defer d.voteMu.Unlock()
+		if d.vote.term == 0 {
+			return 0, errors.New(recordNotFound)
+		}
+		return d.vote.term, nil
+	}
+	data, err := d.record(string(key))
+	if err != nil {
+		return 0, err
+	}
+	if len(data) != uint64Size {
+		return 0, damaged(d.path(), "the record %s has %d bytes", key, len(data))
+	}
+	return binary.BigEndian.Uint64(data), nil
+}
+
+func (d *disk) loadVote() error {
+	data, err := d.record(keyVote)
+	switch {
+	case err != nil && err.Error() == recordNotFound:
+		return nil
+	case err != nil:
+		return err
+	case len(data) < uint64Size:
+		return damaged(d.path(), "the record %s has %d bytes", keyVote, len(data))
+	}
+	d.vote = vote{term: binary.BigEndian.Uint64(data), candidate: data[uint64Size:]}
+	return nil
+}
+
+func (d *disk) setRecord(key string, val []byte) error {
+	_, err := d.write(&d.writing, func() error { return d.store.Set([]byte(key), sealRecord(key, val)) })
+	return err
+}
+
+func (d *disk) record(key string) ([]byte, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.BoltStore.GetUint64(key)
+	data, err := d.store.Get([]byte(key))
+	if err == nil && data == nil || errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return nil, errors.New(recordNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if data, err = openRecord(key, data); err != nil {
+		return nil, damaged(d.path(), "%v", err)
+	}
+	return data, nil
+}
+
+// verify reads the whole log. Entries up to the newest snapshot may be missing, those behind it may not.
+func (d *disk) verify(snapshot uint64) error {
+	first, err := d.FirstIndex()
+	if err != nil {
+		return damaged(d.path(), "%v", err)
+	}
+	last, err := d.LastIndex()
+	if err != nil {
+		return damaged(d.path(), "%v", err)
+	}
+	if first > snapshot+1 {
+		return damaged(d.path(), "it begins with entry %d, and the newest snapshot ends with entry %d", first, snapshot)
+	}
+	var l raft.Log
+	var term uint64
+	for i := max(first, 1); i <= last; i++ {
+		err := d.GetLog(i, &l)
+		switch {
+		case errors.Is(err, raft.ErrLogNotFound) && i <= snapshot:
+			continue // a restore leaves a gap
+		case errors.Is(err, raft.ErrLogNotFound):
+			return damaged(d.path(), "log entry %d is missing between %d and %d", i, first, last)
+		case err != nil:
+			return err
+		case l.Term < term:
+			return damaged(d.path(), "log entry %d is of term %d, the one before of term %d", i, l.Term, term)
+		}
+		term = l.Term
+	}
+	current, err := d.GetUint64([]byte(keyCurrentTerm))
+	if err != nil && err.Error() != recordNotFound {
+		return err
+	}
+	if term > current {
+		return damaged(d.path(), "the member's term is %d, that of its last log entry %d", current, term)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -27,25 +28,43 @@ type identity struct {
 	mu   sync.Mutex // held while the file is written
 	// cluster is 0 while it is not known: a member that waits to be added takes that of the first peer that has one.
 	cluster atomic.Uint64
+	// log is the kind of the log that the folder is known to have, empty before it has one.
+	log LogStore
 }
 
 // identityFile is the file's content.
 type identityFile struct {
 	Name    string `json:"name"`
 	Cluster string `json:"cluster,omitempty"`
+	// Log is the kind of the log; it is named once the log is there.
+	Log LogStore `json:"log,omitempty"`
+	// Sum is the CRC-32C of the other fields. A file that was written by hand may be without it.
+	Sum string `json:"sum,omitempty"`
+}
+
+func (f identityFile) sum() string {
+	return checksumLine(fmt.Appendf(nil, "%q %q %q", f.Name, f.Cluster, f.Log))
 }
 
 // openIdentity makes sure that a folder is used by the member that made it: under another name its votes and its log
-// would be those of a stranger.
-func openIdentity(dir, name string) (*identity, error) {
+// would be those of a stranger. A folder without the file is nobody's yet: missing.
+func openIdentity(dir, name string) (_ *identity, missing bool, _ error) {
 	id := &identity{path: filepath.Join(dir, memberFile), name: name}
 	data, err := os.ReadFile(id.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return id, id.write(0)
+		return id, true, nil
 	}
 	var have identityFile
 	if err == nil {
-		err = json.Unmarshal(data, &have)
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.DisallowUnknownFields()
+		err = dec.Decode(&have)
+	}
+	if err == nil && have.Sum != "" && have.Sum != have.sum() {
+		err = errors.New("its checksum is wrong")
+	}
+	if err == nil {
+		id.log, err = ParseLogStore(string(have.Log))
 	}
 	var cluster uint64
 	if err == nil && have.Cluster != "" {
@@ -55,21 +74,33 @@ func openIdentity(dir, name string) (*identity, error) {
 		err = errors.New("it has no name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the file %s, which says whose data folder it is in, cannot be read: %w: write {\"name\":%q} into it if the folder is that of this member, else use another folder", id.path, err, name)
+		return nil, false, fmt.Errorf("the file %s, which says whose data folder it is in, cannot be read: %w: write {\"name\":%q} into it if the folder is that of this member, else use another folder", id.path, err, name)
 	}
 	if have.Name != name {
-		return nil, fmt.Errorf("the data folder %s belongs to store member %q, this one is named %q: use that name or another folder", dir, have.Name, name)
+		return nil, false, fmt.Errorf("the data folder %s belongs to store member %q, this one is named %q: use that name or another folder", dir, have.Name, name)
 	}
 	id.cluster.Store(cluster)
-	return id, nil
+	return id, false, nil
+}
+
+// setLog notes that the folder has a log.
+func (id *identity) setLog(kind LogStore) error {
+	if id.log == kind {
+		return nil
+	}
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	id.log = kind
+	return id.write(id.cluster.Load())
 }
 
 // write keeps the identity; it is on disk when it returns.
 func (id *identity) write(cluster uint64) error {
-	f := identityFile{Name: id.name}
+	f := identityFile{Name: id.name, Log: id.log}
 	if cluster != 0 {
 		f.Cluster = clusterString(cluster)
 	}
+	f.Sum = f.sum()
 	data, err := json.Marshal(f)
 	if err != nil {
 		return err

@@ -60,40 +60,29 @@ func Open(cfg Config) (_ *Node, err error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	if err := checkFinished(cfg.DataDir); err != nil {
-		return nil, err
-	}
-	d, err := openDisk(cfg.DataDir)
+	st, err := openStorage(&cfg)
 	if err != nil {
 		return nil, err
 	}
+	d := st.disk
 	defer func() {
 		if err != nil {
 			d.Close()
 		}
 	}()
-	id, err := openIdentity(cfg.DataDir, cfg.Name)
-	if err != nil {
-		return nil, err
-	}
-	logger := newRaftLogger(cfg.Logger)
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(cfg.DataDir, 2, logger)
-	if err != nil {
-		return nil, fmt.Errorf("the store's snapshots in %s cannot be used: %w", cfg.DataDir, err)
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Node{
-		cfg: cfg, log: cfg.Logger, disk: d, identity: id, lessor: lease.New(cfg.Clock), failed: make(chan error, 1),
+		cfg: cfg, log: cfg.Logger, disk: d, identity: st.identity, lessor: lease.New(cfg.Clock), failed: make(chan error, 1),
 		conns: map[string]*grpc.ClientConn{}, ctx: ctx, stop: stop,
 	}
 	n.fsm = newFSM(n.lessor, cfg.Clock.Now, cfg.Logger)
 	n.rounds = &rounds{ctx: ctx, done: &n.done}
-	n.mux = newMux(&n.cfg, id)
+	n.mux = newMux(&n.cfg, st.identity)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: streamLayer{n.mux.raft, n.mux}, MaxPool: 4, Timeout: 10 * time.Second, Logger: logger, MsgpackUseNewTimeFormat: true,
+		Stream: streamLayer{n.mux.raft, n.mux}, MaxPool: 4, Timeout: 10 * time.Second, Logger: newRaftLogger(cfg.Logger), MsgpackUseNewTimeFormat: true,
 	})
 	notify := make(chan bool, 16)
-	if err := n.startRaft(snapshots, notify); err != nil {
+	if err := n.startRaft(st, notify); err != nil {
 		stop()
 		n.transport.Close()
 		n.mux.Close()
@@ -117,7 +106,7 @@ func Open(cfg Config) (_ *Node, err error) {
 }
 
 // startRaft starts the library, on a new cluster with its first configuration.
-func (n *Node) startRaft(snapshots raft.SnapshotStore, notify chan bool) error {
+func (n *Node) startRaft(st *storage, notify chan bool) (err error) {
 	cfg := &n.cfg
 	rc := raft.DefaultConfig()
 	rc.LocalID = raft.ServerID(cfg.Name)
@@ -131,18 +120,13 @@ func (n *Node) startRaft(snapshots raft.SnapshotStore, notify chan bool) error {
 	}
 	rc.NotifyCh = notify
 	rc.Logger = newRaftLogger(cfg.Logger)
-	logs, err := raft.NewLogCache(128, n.disk)
-	if err != nil {
-		return err
-	}
-	existing, err := raft.HasExistingState(logs, n.disk, snapshots)
-	if err != nil {
-		return fmt.Errorf("reading the store's log in %s: %w", cfg.DataDir, err)
-	}
-	if n.raft, err = raft.NewRaft(rc, n.fsm, logs, n.disk, snapshots, n.transport); err != nil {
+	d := st.disk
+	d.onFailure = n.fail
+	if n.raft, err = raft.NewRaft(rc, n.fsm, d, d, st.snapshots, n.transport); err != nil {
 		return fmt.Errorf("starting the store from %s: %w", cfg.DataDir, err)
 	}
-	if existing || cfg.Join {
+	d.running.Store(true)
+	if st.existing || cfg.Join {
 		return nil
 	}
 	if err := n.identity.write(newCluster(cfg.InitialMembers, "")); err != nil {

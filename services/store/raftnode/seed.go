@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -71,7 +72,7 @@ func CheckSeedable(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != "lost+found" { // of a file system of its own
+		if e.Name() != "lost+found" && e.Name() != lockFile { // the first is a file system's own
 			return fmt.Errorf("the data folder %s is not empty (it holds %s): a restore makes a new one: move that away or choose another folder", dir, e.Name())
 		}
 	}
@@ -105,7 +106,7 @@ func seed(c SeedConfig, cluster uint64, state *mvcc.State) error {
 	if err := id.write(cluster); err != nil {
 		return err
 	}
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(c.DataDir, 2, newRaftLogger(slog.New(slog.DiscardHandler)))
+	snapshots, err := openSnapshots(c.DataDir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func seed(c SeedConfig, cluster uint64, state *mvcc.State) error {
 	if err := (persister{snap}).Persist(sink); err != nil {
 		return err
 	}
-	return errors.Join(trans.Close(), syncDir(filepath.Join(c.DataDir, "snapshots")), syncDir(c.DataDir))
+	return errors.Join(trans.Close(), syncDir(filepath.Join(c.DataDir, snapshotDir)), syncDir(c.DataDir))
 }
 
 // beginUnfinished marks a folder: until endUnfinished, Open refuses it, naming what was begun and the remedy.
@@ -150,6 +151,15 @@ func checkFinished(dir string) error {
 		return fmt.Errorf("the store's data folder cannot be read: %w", err)
 	}
 	return fmt.Errorf("the data folder %s is half-made: %s", dir, trimLine(text))
+}
+
+// finishInterrupted takes the mark off a folder when it was left by what is about to be done again.
+func finishInterrupted(dir, what string) error {
+	text, err := os.ReadFile(filepath.Join(dir, unfinishedFile))
+	if err == nil && strings.HasPrefix(string(text), what+" of this folder") {
+		return endUnfinished(dir)
+	}
+	return nil
 }
 
 func trimLine(b []byte) string {

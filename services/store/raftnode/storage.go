@@ -1,0 +1,70 @@
+package raftnode
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+)
+
+// storage is all that a member has on disk.
+type storage struct {
+	disk      *disk
+	identity  *identity
+	snapshots *snapshotStore
+	// existing says that the member was part of a cluster before.
+	existing bool
+}
+
+// openStorage takes the data folder, makes what is not there, and reads through all that is: a member with anything
+// missing or changed must not vote or acknowledge.
+func openStorage(cfg *Config) (_ *storage, err error) {
+	if err := checkFinished(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	id, stranger, err := openIdentity(cfg.DataDir, cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := openDisk(cfg.DataDir, cfg.LogStore, id.log != "", cfg.Clock, newRaftLogger(cfg.Logger))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	s := &storage{disk: d, identity: id}
+	if s.snapshots, err = openSnapshots(cfg.DataDir, cfg.Logger); err != nil {
+		return nil, err
+	}
+	first, err := d.FirstIndex()
+	if err != nil {
+		return nil, damaged(d.path(), "%v", err)
+	}
+	last, err := d.LastIndex()
+	if err != nil {
+		return nil, damaged(d.path(), "%v", err)
+	}
+	newest, err := s.snapshots.verify(first, last, cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.verify(newest); err != nil {
+		return nil, err
+	}
+	if s.existing, err = raft.HasExistingState(d, d, s.snapshots); err != nil {
+		return nil, fmt.Errorf("reading the store's log in %s: %w", cfg.DataDir, err)
+	}
+	if stranger {
+		if s.existing {
+			return nil, damaged(filepath.Join(cfg.DataDir, memberFile), "it is missing")
+		}
+		if err := id.write(0); err != nil {
+			return nil, err
+		}
+	}
+	return s, id.setLog(d.kind)
+}
