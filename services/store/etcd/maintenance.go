@@ -67,12 +67,17 @@ func (s maintenance) alarms(ctx context.Context) ([]*pb.AlarmMember, error) {
 		return nil, err
 	}
 	var out []*pb.AlarmMember
+	named := map[storev1.AlarmType]bool{}
 	for _, a := range resp.Members {
-		name := a.Member
-		if name == "" {
-			name = s.node.Name()
+		if a.Member != "" {
+			named[a.Alarm] = true
+			out = append(out, &pb.AlarmMember{MemberID: idOf(a.Member), Alarm: fromAlarm(a.Alarm)})
 		}
-		out = append(out, &pb.AlarmMember{MemberID: idOf(name), Alarm: fromAlarm(a.Alarm)})
+	}
+	for _, a := range resp.Alarms {
+		if !named[a] {
+			out = append(out, &pb.AlarmMember{MemberID: s.memberID, Alarm: fromAlarm(a)})
+		}
 	}
 	return out, nil
 }

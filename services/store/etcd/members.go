@@ -186,6 +186,11 @@ func (s members) MemberRemove(ctx context.Context, r *pb.MemberRemoveRequest) (*
 	return &pb.MemberRemoveResponse{Header: s.header(0), Members: ms}, nil
 }
 
+// MemberUpdate implements Cluster.
+func (s members) MemberUpdate(context.Context, *pb.MemberUpdateRequest) (*pb.MemberUpdateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "etcdserver: a store member announces its addresses itself: start it with the new ones")
+}
+
 // fromOperator translates an error of the store's own services.
 func fromOperator(ctx context.Context, err error) error {
 	return toStatus(wire.FromStatus(ctx, err))
