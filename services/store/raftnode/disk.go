@@ -73,7 +73,7 @@ const (
 
 // lockFolder takes a data folder for this process, and makes it when there is none.
 func lockFolder(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, wantedFolderMode); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("the store's data folder cannot be made: %w: check the path and its permissions", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)

@@ -179,6 +179,26 @@ func writeFile(path string, data []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
+// makeFolder makes a folder, and those above it that are missing, so that they last.
+func makeFolder(dir string) error {
+	var parents []string
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		parents = append(parents, filepath.Dir(at))
+	}
+	if err := os.MkdirAll(dir, wantedFolderMode); err != nil {
+		return err
+	}
+	for _, p := range parents {
+		if err := syncDir(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // syncDir makes the names in a folder last.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
