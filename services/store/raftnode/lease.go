@@ -20,16 +20,11 @@ func (n *Node) LeaseTimeToLive(ctx context.Context, id int64) (granted, remainin
 			granted, remaining, err = n.lessor.TimeToLive(id)
 			return err
 		}
-		conn, err := n.LeaderConn(ctx)
-		if err != nil {
+		return n.askLeader(ctx, kv.ErrNoLeader, func(ctx context.Context, leader storev1.PeerServiceClient) error {
+			resp, err := leader.TimeToLive(ctx, &storev1.TimeToLiveRequest{Id: id})
+			granted, remaining = resp.GetGrantedTtlSeconds(), resp.GetRemainingTtlSeconds()
 			return err
-		}
-		resp, err := storev1.NewPeerServiceClient(conn).TimeToLive(ctx, &storev1.TimeToLiveRequest{Id: id})
-		if err != nil {
-			return peerError(ctx, err, kv.ErrNoLeader)
-		}
-		granted, remaining = resp.GrantedTtlSeconds, resp.RemainingTtlSeconds
-		return nil
+		})
 	})
 	if err != nil {
 		return 0, 0, nil, err

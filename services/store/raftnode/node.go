@@ -37,7 +37,9 @@ type Node struct {
 	// lead is the present term when this member leads; changed wakes who waits for a leader.
 	lead    atomic.Pointer[leadership]
 	changed signal
-	failed  chan error
+	// following is the leader when that is another member.
+	following following
+	failed    chan error
 
 	connMu sync.Mutex
 	conns  map[string]*grpc.ClientConn
@@ -126,6 +128,7 @@ func (n *Node) startRaft(st *storage, notify chan bool) (err error) {
 		return fmt.Errorf("starting the store from %s: %w", cfg.DataDir, err)
 	}
 	d.running.Store(true)
+	n.following.leader = func() string { addr, _ := n.raft.LeaderWithID(); return string(addr) }
 	if st.existing || cfg.Join {
 		return nil
 	}
@@ -161,6 +164,7 @@ func (n *Node) observe(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-events:
+			n.following.update()
 			n.changed.wake()
 			l, ok := e.Data.(raft.LeaderObservation)
 			switch {

@@ -85,26 +85,31 @@ func (n *Node) doTxn(ctx context.Context, req *kv.TxnRequest) (out outcome, err 
 
 // forward passes a command to the leader.
 func (n *Node) forward(ctx context.Context, cmd *storev1.Command) (outcome, error) {
-	conn, err := n.LeaderConn(ctx)
+	var resp *storev1.ProposeResponse
+	err := n.askLeader(ctx, kv.ErrOutcomeUnknown, func(ctx context.Context, leader storev1.PeerServiceClient) (err error) {
+		resp, err = leader.Propose(ctx, &storev1.ProposeRequest{Command: cmd})
+		return err
+	})
 	if err != nil {
 		return outcome{}, err
-	}
-	resp, err := storev1.NewPeerServiceClient(conn).Propose(ctx, &storev1.ProposeRequest{Command: cmd})
-	if err != nil {
-		return outcome{}, peerError(ctx, err, kv.ErrOutcomeUnknown)
 	}
 	return outcome{txn: wire.ToTxnResponse(resp.Txn)}, nil
 }
 
 // LeaderConn is a working connection to the leader, another member.
 func (n *Node) LeaderConn(ctx context.Context) (*grpc.ClientConn, error) {
+	conn, _, err := n.leaderConn(ctx)
+	return conn, err
+}
+
+func (n *Node) leaderConn(ctx context.Context) (conn *grpc.ClientConn, address string, err error) {
 	addr, name := n.raft.LeaderWithID()
 	if addr == "" || string(name) == n.cfg.Name {
-		return nil, kv.ErrNoLeader
+		return nil, "", kv.ErrNoLeader
 	}
-	conn, err := n.PeerConn(string(addr))
+	conn, err = n.PeerConn(string(addr))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	// A call on a connection that is not up could not tell "never sent" from "outcome unknown", so it waits here. A leader
 	// that does not answer is none; the limit is the retry's.
@@ -114,14 +119,14 @@ func (n *Node) LeaderConn(ctx context.Context) (*grpc.ClientConn, error) {
 		s := conn.GetState()
 		switch s {
 		case connectivity.Ready:
-			return conn, nil
+			return conn, string(addr), nil
 		case connectivity.TransientFailure, connectivity.Shutdown:
 			conn.ResetConnectBackoff()
-			return nil, kv.ErrNoLeader
+			return nil, "", kv.ErrNoLeader
 		}
 		conn.Connect()
 		if !conn.WaitForStateChange(ctx, s) {
-			return nil, kv.ErrNoLeader
+			return nil, "", kv.ErrNoLeader
 		}
 	}
 }

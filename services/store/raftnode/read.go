@@ -41,20 +41,18 @@ func (n *Node) readRound(ctx context.Context) (uint64, error) {
 	if n.isLeader() {
 		return n.readIndex(ctx)
 	}
-	conn, err := n.LeaderConn(ctx)
-	if err != nil {
-		return 0, err
-	}
 	limited, cancel := context.WithTimeout(ctx, n.cfg.LeaderWait)
 	defer cancel()
-	resp, err := storev1.NewPeerServiceClient(conn).ReadIndex(limited, &storev1.ReadIndexRequest{})
-	if err != nil {
-		if limited.Err() != nil && ctx.Err() == nil {
-			return 0, kv.ErrNoLeader // a leader that does not answer is none
-		}
-		return 0, peerError(ctx, err, kv.ErrNoLeader) // a read can always be tried again
+	var index uint64
+	err := n.askLeader(limited, kv.ErrNoLeader, func(ctx context.Context, leader storev1.PeerServiceClient) error {
+		resp, err := leader.ReadIndex(ctx, &storev1.ReadIndexRequest{})
+		index = resp.GetIndex()
+		return err
+	})
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return 0, kv.ErrNoLeader // a leader that does not answer is none
 	}
-	return resp.Index, nil
+	return index, err // a read can always be tried again
 }
 
 // readIndex answers as the leader. Everything acknowledged so far was applied here, by this term or before its barrier;
