@@ -40,6 +40,6 @@ func root() *cobra.Command {
 	for _, s := range services {
 		cmd.AddCommand(s.command())
 	}
-	cmd.AddCommand(kubectlCommand(), getCommand(), pkiCommand())
+	cmd.AddCommand(kubectlCommand(), getCommand(), membersCommand(), snapshotCommand(), alarmsCommand(), compactCommand(), pkiCommand())
 	return cmd
 }
