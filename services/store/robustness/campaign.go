@@ -33,10 +33,11 @@ type campaign struct {
 	cluster  *cluster.Cluster
 	informer *traffic.Informer
 	clusters int
-	// before is the state that the last round left, minus what was deleted since; nil when there was none. old is the
-	// prefix of the round before.
+	// before is the state that the last round left, minus what was deleted since; nil when there was none.
 	before map[string]history.KV
-	number int
+	// unknown are the writes of all rounds on this cluster that may be made yet.
+	unknown []*history.Op
+	number  int
 }
 
 func newCampaign(o *options, s shape) *campaign {
@@ -170,7 +171,7 @@ func (c *campaign) open(ctx context.Context) error {
 			return fmt.Errorf("filling a new cluster: %w", err)
 		}
 	}
-	c.before = nil
+	c.before, c.unknown = nil, nil
 	c.informer = traffic.NewInformer(c.cluster.Balanced[1])
 	return nil
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/orrery-io/orrery/services/store/robustness/history"
 )
@@ -31,12 +32,12 @@ func chain(t *history.Timeline) (found []string) {
 
 // resolve finds out for each write of unknown outcome whether it was made: its value is in the timeline, or it is not. It
 // reports changes that nobody asked for. An unknown write that was made becomes an acknowledged one that returned when a
-// watch first told of it; one that was not made stays unknown and is left out by the other checks. (If it is made later
-// all the same, the next round finds a change that nobody asked for.)
+// watch first told of it; one that was not made stays unknown and is left out by the other checks: it may be made yet, in a
+// later round.
 func resolve(r *history.Round, t *history.Timeline) (found []string) {
 	claimed := map[int64]bool{}
 	puts, deletes := map[[2]string][]*history.Op{}, map[string][]*history.Op{}
-	for _, o := range r.Ops {
+	for _, o := range slices.Concat(r.Ops, r.Late) {
 		switch {
 		case o.Made():
 			claimed[o.Header] = true

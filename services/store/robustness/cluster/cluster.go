@@ -190,7 +190,10 @@ func (c *Cluster) Writable(ctx context.Context) error {
 
 func (m *Member) writable(ctx context.Context) error {
 	var last error
-	for n := 0; ; n++ {
+	for {
+		if err := m.supervise(); err != nil {
+			return err
+		}
 		call, cancel := context.WithTimeout(ctx, 2*time.Second)
 		// A comparison that never holds goes through the log like a write and leaves no trace in the round's history.
 		_, err := m.Client.Txn(call, kv.TxnRequest{

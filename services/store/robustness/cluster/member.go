@@ -39,10 +39,11 @@ type Member struct {
 	// proc is the running process, nil when there is none; ended is closed when it has ended.
 	proc  *os.Process
 	ended chan struct{}
-	// joins makes the next start wait to be added. mayEnd: its process may end by itself without that being a surprise.
-	joins, mayEnd bool
-	surprises     []string
-	scanned       int64 // how much of the log Look has seen
+	// joins makes the next start wait to be added. mayEnd: its process may end by itself without that being a surprise;
+	// supervised: it is started again then.
+	joins, mayEnd, supervised bool
+	surprises                 []string
+	scanned                   int64 // how much of the log look has seen
 }
 
 // ClientAddress is where clients reach it, RaftAddress where members do.
@@ -109,11 +110,32 @@ func (m *Member) Running() bool {
 	return m.proc != nil
 }
 
-// MayEnd says that the process may end by itself from now on, until it is started again.
+// MayEnd says that the process may end by itself from now on, until it is started again or the round is over. Writable
+// starts it then, as a supervisor would.
 func (m *Member) MayEnd() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mayEnd = true
+	m.mayEnd, m.supervised = true, true
+}
+
+// supervise starts the process when it has ended as it might.
+func (m *Member) supervise() error {
+	m.mu.Lock()
+	ended := m.supervised && m.proc == nil
+	m.mu.Unlock()
+	if !ended {
+		return nil
+	}
+	return m.Start()
+}
+
+// Settle ends what MayEnd began, for all members.
+func (c *Cluster) Settle() {
+	for _, m := range c.Members {
+		m.mu.Lock()
+		m.mayEnd, m.supervised = false, false
+		m.mu.Unlock()
+	}
 }
 
 func (m *Member) signal(s os.Signal) (<-chan struct{}, error) {

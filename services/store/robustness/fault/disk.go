@@ -9,31 +9,15 @@ import (
 	"github.com/orrery-io/orrery/services/store/robustness/cluster"
 )
 
-// spoil breaks a member's disk, holds that, heals it, and starts the member again if it has ended meanwhile, as an operator
-// or a supervisor would.
+// spoil breaks a member's disk, holds that, and heals it. A member that has ended, or is about to, because of what its disk did
+// is started again when the round waits for everybody.
 func spoil(ctx context.Context, e *Env, m *cluster.Member, d time.Duration, breakIt func() error) error {
 	m.MayEnd()
 	err := breakIt()
 	if err == nil {
 		err = hold(ctx, d)
 	}
-	return errors.Join(err, repair(ctx, e, m))
-}
-
-// repair heals the disk and looks after the process. One that is about to end because of what its disk did has a moment
-// to do so.
-func repair(ctx context.Context, e *Env, m *cluster.Member) error {
-	if err := m.HealDisk(); err != nil {
-		return err
-	}
-	if err := hold(ctx, 300*time.Millisecond); err != nil {
-		return err
-	}
-	if m.Running() {
-		return nil
-	}
-	e.Note("%s has ended: start it again", m.Name)
-	return m.Start()
+	return errors.Join(err, m.HealDisk())
 }
 
 func slowSync(ctx context.Context, e *Env) error {
@@ -101,7 +85,7 @@ func deadDisk(ctx context.Context, e *Env) error {
 			}
 		}
 	}()
-	return errors.Join(err, repair(ctx, e, l))
+	return errors.Join(err, l.HealDisk())
 }
 
 func powerLoss(ctx context.Context, e *Env) error {

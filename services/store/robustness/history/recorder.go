@@ -44,6 +44,9 @@ type Round struct {
 	// Compacts says that history was compacted while it ran: a watch may have been cut off by that.
 	Compacts bool          `json:"compacts,omitempty"`
 	State    map[string]KV `json:"-"`
+	// Late are writes of earlier rounds whose outcome is unknown: a request that lay in a dead connection, or waited for a
+	// leader, may be carried out long after its client gave it up.
+	Late []*Op `json:"-"`
 	// Final is the revision when all had come to rest.
 	Final   int64    `json:"final"`
 	Ops     []*Op    `json:"ops"`

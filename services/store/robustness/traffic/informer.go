@@ -109,6 +109,9 @@ func (f *Informer) apply(resp *kv.WatchResponse) {
 	}
 }
 
+// ErrAhead is what Compare says when the informer knows of something newer: compare it with that.
+var ErrAhead = errors.New("the informer has been told of a newer revision")
+
 // Compare waits until the informer has caught up with rev and says how its copy differs from want, the state at rev.
 func (f *Informer) Compare(ctx context.Context, rev int64, want []history.KV) error {
 	ask := time.NewTicker(250 * time.Millisecond)
@@ -136,7 +139,7 @@ func (f *Informer) Compare(ctx context.Context, rev int64, want []history.KV) er
 	case f.broken != nil:
 		return f.broken
 	case f.revision > rev:
-		return fmt.Errorf("the informer was told of revision %d, and the newest is %d", f.revision, rev)
+		return fmt.Errorf("%w: %d, not %d", ErrAhead, f.revision, rev)
 	case len(want) != len(f.state):
 		return fmt.Errorf("the informer holds %d keys at revision %d, a list shows %d", len(f.state), rev, len(want))
 	}

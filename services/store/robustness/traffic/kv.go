@@ -76,9 +76,9 @@ func (c *Client) write(ctx context.Context, o *history.Op) error {
 		}
 		o.Header, o.Succeeded = resp.Revision, resp.Succeeded
 		if !resp.Succeeded {
-			o.Read = versions(resp.Responses[0].Range.KVs)
+			o.Read = Versions(resp.Responses[0].Range.KVs)
 		} else if o.HasPrev {
-			o.Prev = versions(resp.Responses[0].PrevKVs)
+			o.Prev = Versions(resp.Responses[0].PrevKVs)
 		}
 		return nil
 	})
@@ -97,7 +97,7 @@ func (c *Client) put(ctx context.Context, o *history.Op) error {
 		}
 		o.Header = resp.Revision
 		for _, r := range resp.Responses {
-			o.Prev = append(o.Prev, versions(r.PrevKVs)...)
+			o.Prev = append(o.Prev, Versions(r.PrevKVs)...)
 		}
 		return nil
 	})
@@ -111,7 +111,7 @@ func (c *Client) get(ctx context.Context, o *history.Op) error {
 		if err != nil {
 			return err
 		}
-		o.Header, o.Read = resp.Revision, versions(resp.KVs)
+		o.Header, o.Read = resp.Revision, Versions(resp.KVs)
 		return nil
 	})
 }
@@ -127,12 +127,13 @@ func (c *Client) list(ctx context.Context, o *history.Op) error {
 		if err != nil {
 			return err
 		}
-		o.Header, o.Read, o.Count, o.More = resp.Revision, versions(resp.KVs), resp.Count, resp.More
+		o.Header, o.Read, o.Count, o.More = resp.Revision, Versions(resp.KVs), resp.Count, resp.More
 		return nil
 	})
 }
 
-func versions(kvs []kv.KeyValue) []history.KV {
+// Versions are the keys of an answer as they are recorded.
+func Versions(kvs []kv.KeyValue) []history.KV {
 	out := make([]history.KV, 0, len(kvs))
 	for i := range kvs {
 		out = append(out, version(&kvs[i]))

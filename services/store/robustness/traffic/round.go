@@ -52,7 +52,7 @@ func Start(ctx context.Context, record *history.Round, clients *Clients, clock h
 		return nil, fmt.Errorf("listing what there is before the round: %w", err)
 	}
 	record.Base, record.State = before.Revision, map[string]history.KV{}
-	for _, v := range versions(before.KVs) {
+	for _, v := range Versions(before.KVs) {
 		record.State[v.Key] = v
 	}
 	// The round's goroutines end by done; the context is for what does not answer.
