@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -21,6 +22,8 @@ const (
 	blob = 256 << 10
 	// sector is what a snapshot is padded to before its checksum: by the rest of its length clients tell that one is there.
 	sector = 512
+	// leaderTimeout is for how long a leader that was asked for may take to come up.
+	leaderTimeout = 10 * time.Second
 )
 
 // maintenance implements etcd's Maintenance service.
@@ -209,6 +212,12 @@ func (s maintenance) MoveLeader(ctx context.Context, r *pb.MoveLeaderRequest) (*
 		if idOf(m.Name) == r.TargetID && m.Voter {
 			if _, err := s.membership.MoveLeader(ctx, &storev1.MoveLeaderRequest{Name: m.Name}); err != nil {
 				return nil, fromOperator(ctx, err)
+			}
+			// Clients ask the new leader next.
+			ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
+			defer cancel()
+			if err := s.node.WaitLeader(ctx, m.Name); err != nil {
+				return nil, rpctypes.ErrGRPCTimeout
 			}
 			return &pb.MoveLeaderResponse{Header: s.header(0)}, nil
 		}

@@ -180,26 +180,13 @@ func (ws *watchStream) handle(a *asked) error {
 
 func (ws *watchStream) create(c *pb.WatchCreateRequest, a *asked) error {
 	id := c.WatchId
-	_, taken := ws.watches[id]
-	switch {
-	case id == 0:
-		for id = ws.nextID; ws.watches[id] != nil; id++ {
-		}
-		ws.nextID = id + 1
-	case taken:
-		if a.w != nil {
-			a.w.Close()
-		}
+	if a.err == nil && id != 0 && ws.watches[id] != nil {
+		a.w.Close()
 		a.err = errDuplicateID
 	}
-	created := &pb.WatchResponse{Header: ws.header(0), WatchId: id, Created: true}
+	created := &pb.WatchResponse{Header: ws.header(0), Created: true}
 	switch {
-	case a.err == nil:
-	case errors.Is(a.err, kv.ErrCompacted):
-		if err := ws.stream.Send(created); err != nil {
-			return err
-		}
-		return ws.stream.Send(ws.compacted(id))
+	case a.err == nil, errors.Is(a.err, kv.ErrCompacted):
 	case errors.Is(a.err, errEmptyRange), errors.Is(a.err, errDuplicateID), errors.Is(a.err, kv.ErrInvalid):
 		created.WatchId, created.Canceled, created.CancelReason = invalidID, true, a.err.Error()
 		return ws.stream.Send(created)
@@ -208,6 +195,18 @@ func (ws *watchStream) create(c *pb.WatchCreateRequest, a *asked) error {
 		return rpctypes.ErrGRPCTimeoutDueToLeaderFail
 	default:
 		return toStatus(a.err)
+	}
+	if id == 0 {
+		for id = ws.nextID; ws.watches[id] != nil; id++ {
+		}
+		ws.nextID = id + 1
+	}
+	created.WatchId = id
+	if a.err != nil {
+		if err := ws.stream.Send(created); err != nil {
+			return err
+		}
+		return ws.stream.Send(ws.compacted(id))
 	}
 	w := &watch{id: id, w: a.w, notify: c.ProgressNotify, fragment: c.Fragment, next: make(chan struct{}, 1)}
 	w.after = max(c.StartRevision-1, 0)

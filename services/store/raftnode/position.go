@@ -1,5 +1,12 @@
 package raftnode
 
+import (
+	"context"
+	"time"
+
+	"github.com/orrery-io/orrery/services/store/kv"
+)
+
 // Position is how far a member is: what it shows and in whose term.
 type Position struct {
 	Revision, CompactRevision int64
@@ -16,6 +23,24 @@ func (n *Node) Position() Position {
 func (n *Node) Leader() string {
 	_, name := n.raft.LeaderWithID()
 	return string(name)
+}
+
+// WaitLeader waits until this member knows the named one as the leader.
+func (n *Node) WaitLeader(ctx context.Context, name string) error {
+	for {
+		changed := n.changed.wait()
+		if n.Leader() == name {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(retryPause): // the library may leave a change untold
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.ctx.Done():
+			return kv.ErrClosed
+		}
+	}
 }
 
 // Name is this member's.
