@@ -22,6 +22,7 @@ import (
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/raftnode"
 	"github.com/orrery-io/orrery/services/store/server"
+	"github.com/orrery-io/orrery/services/store/wire"
 )
 
 // Service is one running member with its gRPC server.
@@ -30,6 +31,7 @@ type Service struct {
 	listener net.Listener
 	node     *raftnode.Node
 	grpc     *grpc.Server
+	store    *server.Store
 	etcd     *etcd.Server
 	health   *health.Server
 	calls    *server.Calls
@@ -60,7 +62,8 @@ func New(cfg Config) (_ *Service, err error) {
 	}
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	s.grpc = grpc.NewServer(s.serverOptions()...)
-	storev1.RegisterStoreServiceServer(s.grpc, server.NewStore(s.node))
+	s.store = server.NewStore(s.node)
+	storev1.RegisterStoreServiceServer(s.grpc, s.store)
 	storev1.RegisterMembershipServiceServer(s.grpc, server.NewMembership(s.node, false))
 	storev1.RegisterMaintenanceServiceServer(s.grpc, server.NewMaintenance(s.node, false))
 	s.etcd = etcd.Register(s.grpc, etcd.Config{Node: s.node, TLS: cfg.TLS != nil, Clock: cfg.Clock})
@@ -97,6 +100,8 @@ func (s *Service) serverOptions() []grpc.ServerOption {
 	opts := append(telemetry.ServerOptions("store"),
 		grpc.MaxRecvMsgSize(server.MaxMessage),
 		grpc.MaxSendMsgSize(256<<20),
+		grpc.ForceServerCodecV2(wire.Codec{}),
+		grpc.WriteBufferSize(server.Buffer), grpc.ReadBufferSize(server.Buffer),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)
@@ -168,6 +173,7 @@ func (s *Service) Run(ctx context.Context) error {
 // drain tells clients to go elsewhere, lets calls end and closes the port.
 func (s *Service) drain() {
 	s.health.Shutdown() // first: balancers stop sending
+	s.store.Drain()
 	s.node.StepDown()
 	s.node.EndWatches() // their clients resume on another member
 	s.etcd.Stop()

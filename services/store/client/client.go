@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -45,7 +46,10 @@ const (
 	// window is the initial flow control window: a range answer should not wait for round trips.
 	window = 4 << 20
 
-	serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}}`
+	// buffer is how much is read or written in one system call.
+	buffer = 128 << 10
+
+	serviceConfig = `{"loadBalancingConfig":[{"` + balancerName + `":{}}],"healthCheckConfig":{"serviceName":""}}`
 )
 
 // Client is a connection to a store. It is safe for concurrent use; make one for a process.
@@ -53,9 +57,11 @@ type Client struct {
 	cfg   Config
 	conn  *grpc.ClientConn
 	store storev1.StoreServiceClient
-	// ctx is the watches': it ends with Close.
-	ctx  context.Context
-	stop context.CancelFunc
+	pipe  *pipeline
+	// ctx is that of watches and lanes: it ends with Close.
+	ctx   context.Context
+	stop  context.CancelFunc
+	lanes sync.WaitGroup
 }
 
 var _ kv.KV = (*Client)(nil)
@@ -74,7 +80,9 @@ func New(cfg Config) (*Client, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the store endpoint %q is not an address of the form host:port: %w", e, err)
 		}
-		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: e, ServerName: host}}})
+		addr := resolver.Address{Addr: e, ServerName: host}
+		state.Addresses = append(state.Addresses, addr)
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{addr}})
 	}
 	r := manual.NewBuilderWithScheme("orrery-store")
 	r.InitialState(state)
@@ -90,20 +98,31 @@ func New(cfg Config) (*Client, error) {
 			MinConnectTimeout: 5 * time.Second,
 		}),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(4 * window),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 	}, append(telemetry.DialOptions("api"), cfg.DialOptions...)...)
 	conn, err := grpc.NewClient("orrery-store:///store", opts...)
 	if err != nil {
 		return nil, fmt.Errorf("making the store client: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Client{cfg: cfg, conn: conn, store: storev1.NewStoreServiceClient(conn), ctx: ctx, stop: stop}, nil
+	c := &Client{cfg: cfg, conn: conn, store: storev1.NewStoreServiceClient(conn), pipe: &pipeline{}, ctx: ctx, stop: stop}
+	for _, e := range cfg.Endpoints {
+		c.pipe.lanes = append(c.pipe.lanes, &lane{p: c.pipe, store: c.store, endpoint: e, wake: make(chan struct{}, 1), sent: map[uint64]*call{}})
+	}
+	for _, l := range c.pipe.lanes {
+		c.lanes.Go(func() { l.run(ctx) })
+	}
+	return c, nil
 }
 
 // Close ends all calls and watches.
 func (c *Client) Close() error {
 	c.stop()
-	return c.conn.Close()
+	err := c.conn.Close()
+	c.lanes.Wait()
+	c.pipe.close()
+	return err
 }
 
 // Membership is the service that lists and changes the store's members.

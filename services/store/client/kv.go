@@ -16,8 +16,12 @@ import (
 // waitForReady makes a call wait for a member rather than fail while there is none.
 var waitForReady = grpc.WaitForReady(true)
 
-// Range implements kv.KV.
+// Range implements kv.KV. A read of one key goes with the pipeline, others have a stream of their own: their answers may be
+// large, and whichever member serves them takes work off the leader.
 func (c *Client) Range(ctx context.Context, req kv.RangeRequest) (out *kv.RangeResponse, err error) {
+	if len(req.End) == 0 {
+		return c.get(ctx, &req)
+	}
 	msg := wire.FromRange(&req)
 	err = c.call(ctx, true, func(ctx context.Context, _ bool) error {
 		out = &kv.RangeResponse{}
@@ -28,16 +32,39 @@ func (c *Client) Range(ctx context.Context, req kv.RangeRequest) (out *kv.RangeR
 			return err
 		}
 		for {
-			resp, err := stream.Recv()
+			f := &wire.Frame{}
+			err := stream.RecvMsg(f)
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			out.KVs = wire.AppendKVs(out.KVs, resp.Kvs)
-			out.Revision, out.Count, out.More = resp.Revision, resp.Count, resp.More
+			if err := wire.DecodeRangeResponse(f.Data, out); err != nil {
+				return err
+			}
 		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// get reads one key.
+func (c *Client) get(ctx context.Context, req *kv.RangeRequest) (out *kv.RangeResponse, err error) {
+	payload := wire.AppendRange(nil, req)
+	err = c.call(ctx, true, func(ctx context.Context, _ bool) error {
+		answer, err := c.pipe.do(ctx, wire.CallRange, payload)
+		if err != nil {
+			return err
+		}
+		out = &kv.RangeResponse{}
+		if err := wire.DecodeRangeResponse(answer.Body, out); err != nil {
+			return err
+		}
+		wire.CloneKVs(out.KVs)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -53,15 +80,28 @@ func (c *Client) Txn(ctx context.Context, req kv.TxnRequest) (out *kv.TxnRespons
 	if err := mvcc.Validate(&req); err != nil { // before a large request goes over the wire
 		return nil, err
 	}
-	msg := wire.FromTxn(&req)
+	payload := wire.AppendTxn(make([]byte, 0, wire.SizeTxn(&req)), &req)
 	err = c.call(ctx, false, func(ctx context.Context, _ bool) error {
-		resp, err := c.store.Txn(ctx, msg, waitForReady)
-		if err == nil {
-			out = wire.ToTxnResponse(resp)
+		answer, err := c.pipe.do(ctx, wire.CallTxn, payload)
+		if err != nil {
+			return err
 		}
-		return err
+		if out, err = wire.DecodeTxnResponse(answer.Body); err != nil {
+			return err
+		}
+		for i := range out.Responses {
+			x := &out.Responses[i]
+			wire.CloneKVs(x.PrevKVs)
+			if x.Range != nil {
+				wire.CloneKVs(x.Range.KVs)
+			}
+		}
+		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // Compact implements kv.KV.
@@ -78,8 +118,11 @@ func (c *Client) Compact(ctx context.Context, revision int64) error {
 // Revision implements kv.KV.
 func (c *Client) Revision(ctx context.Context) (rev int64, err error) {
 	err = c.call(ctx, true, func(ctx context.Context, _ bool) error {
-		resp, err := c.store.Revision(ctx, &storev1.RevisionRequest{}, waitForReady)
-		rev = resp.GetRevision()
+		answer, err := c.pipe.do(ctx, wire.CallRevision, nil)
+		if err != nil {
+			return err
+		}
+		rev, err = wire.DecodeRevision(answer.Body)
 		return err
 	})
 	return rev, err

@@ -26,4 +26,6 @@ type TxnCall struct {
 // TxnSink is told how transactions ended. It must not block: the next ones wait for it.
 type TxnSink interface {
 	TxnDone(tag uint64, resp *TxnResponse, err error)
+	// Flush says that all that ended together has been told.
+	Flush()
 }

@@ -107,6 +107,18 @@ func validateBranch(ops []kv.Op) (size int, err error) {
 	return size, nil
 }
 
+// ReadOnly reports whether a transaction reads and writes nothing, whichever branch runs.
+func ReadOnly(req *kv.TxnRequest) bool {
+	for _, branch := range [2][]kv.Op{req.Then, req.Else} {
+		for i := range branch {
+			if branch[i].Range == nil {
+				return false
+			}
+		}
+	}
+	return len(req.Then)+len(req.Else) > 0
+}
+
 // Contains reports whether k lies in [key, end), or equals key when end is empty.
 func Contains(key, end, k []byte) bool {
 	if len(end) == 0 {

@@ -63,6 +63,8 @@ func (b *batch) complete(tag uint64, o outcome) {
 	b.sink.TxnDone(tag, o.txn, o.err)
 }
 
+func (b *batch) flush() { b.sink.Flush() }
+
 // Linearize implements kv.Batcher.
 func (n *Node) Linearize(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

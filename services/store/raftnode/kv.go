@@ -41,7 +41,7 @@ func (n *Node) Txn(ctx context.Context, req kv.TxnRequest) (*kv.TxnResponse, err
 	if err := mvcc.Validate(&req); err != nil {
 		return nil, err
 	}
-	if len(req.Then)+len(req.Else) > 0 && readOnly(req.Then) && readOnly(req.Else) {
+	if mvcc.ReadOnly(&req) {
 		return n.readTxn(ctx, &req)
 	}
 	if !tracing(req.TraceParent) {
@@ -58,15 +58,6 @@ func (n *Node) Txn(ctx context.Context, req kv.TxnRequest) (*kv.TxnResponse, err
 	}
 	describe(ctx, span, from, &out)
 	return out.txn, nil
-}
-
-func readOnly(ops []kv.Op) bool {
-	for i := range ops {
-		if ops[i].Range == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // readTxn runs a transaction that only reads, without the log.

@@ -35,8 +35,11 @@ const (
 	fieldTxn        = 1
 )
 
-// completer is told what became of a command. It must not block.
-type completer interface{ complete(tag uint64, o outcome) }
+// completer is told what became of commands. It must not block. flush comes when all that ended together has been told.
+type completer interface {
+	complete(tag uint64, o outcome)
+	flush()
+}
 
 // proposal is who waits for a command.
 type proposal struct {
@@ -51,6 +54,25 @@ type entry struct {
 	// began is when its first command came, proposed when it was handed to Raft.
 	began, proposed time.Time
 	future          raft.ApplyFuture
+}
+
+// fail tells everybody the same error.
+func (e *entry) fail(err error) {
+	for _, pr := range e.proposals {
+		pr.to.complete(pr.tag, outcome{err: err})
+	}
+	e.flush()
+}
+
+// flush tells everybody once that all has been told.
+func (e *entry) flush() {
+	var last completer
+	for _, pr := range e.proposals {
+		if pr.to != last {
+			pr.to.flush()
+			last = pr.to
+		}
+	}
 }
 
 // proposer gathers commands into log entries. What arrives while as many entries as may be are in flight forms the next:
@@ -172,6 +194,7 @@ func (p *proposer) submit(ctx context.Context, calls []kv.TxnCall, to completer)
 			for _, c := range calls {
 				to.complete(c.Tag, outcome{err: err})
 			}
+			to.flush()
 			return
 		}
 	}
@@ -181,6 +204,7 @@ func (p *proposer) submit(ctx context.Context, calls []kv.TxnCall, to completer)
 type waiter chan outcome
 
 func (w waiter) complete(_ uint64, o outcome) { w <- o }
+func (w waiter) flush()                       {}
 
 func (p *proposer) await(ctx context.Context, w waiter) (outcome, error) {
 	select {
@@ -288,9 +312,7 @@ func (p *proposer) end() {
 	p.entries = nil
 	p.mu.Unlock()
 	for _, e := range left {
-		for _, pr := range e.proposals {
-			pr.to.complete(pr.tag, outcome{err: kv.ErrClosed})
-		}
+		e.fail(kv.ErrClosed)
 	}
 }
 
@@ -303,10 +325,7 @@ func (p *proposer) land() {
 		p.since.Store(0)
 		<-p.slots
 		if err != nil {
-			err = proposeError(err)
-			for _, pr := range e.proposals {
-				pr.to.complete(pr.tag, outcome{err: err})
-			}
+			e.fail(proposeError(err))
 		} else {
 			done := e.future.Response().(*applied)
 			t := &timing{queued: e.began, proposed: e.proposed, applying: done.began, applied: done.ended}
@@ -315,6 +334,7 @@ func (p *proposer) land() {
 				o.timing = t
 				pr.to.complete(pr.tag, o)
 			}
+			e.flush()
 			p.observe(Batch{Commands: len(e.proposals), Bytes: len(e.data), Queued: t.proposed.Sub(t.queued),
 				Commit: t.applying.Sub(t.proposed), Apply: t.applied.Sub(t.applying)})
 		}

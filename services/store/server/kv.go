@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync"
 
 	"google.golang.org/grpc"
 
@@ -13,6 +14,8 @@ import (
 const (
 	// MaxMessage is the largest message that a server takes: a transaction and its framing.
 	MaxMessage = 16 << 20
+	// Buffer is how much is read from or written to a connection in one system call.
+	Buffer = 128 << 10
 	// part is the size around which a streamed answer is cut.
 	part = 1 << 20
 )
@@ -20,32 +23,36 @@ const (
 // Store implements StoreService.
 type Store struct {
 	storev1.UnimplementedStoreServiceServer
-	kv kv.KV
+	kv    kv.KV
+	drain chan struct{} // closed by Drain
+	once  sync.Once
 }
 
 // NewStore serves a key space.
-func NewStore(k kv.KV) *Store { return &Store{kv: k} }
+func NewStore(k kv.KV) *Store { return &Store{kv: k, drain: make(chan struct{})} }
 
-// Range implements StoreService.
+// Drain asks the clients of pipelines to go elsewhere; their streams end when all is answered.
+func (s *Store) Drain() { s.once.Do(func() { close(s.drain) }) }
+
+// Range implements StoreService. Answers are written straight from the store's memory into the messages.
 func (s *Store) Range(req *storev1.RangeRequest, stream grpc.ServerStreamingServer[storev1.RangeResponse]) error {
 	resp, err := s.kv.Range(stream.Context(), *wire.ToRange(req))
 	if err != nil {
 		return wire.ToStatus(err)
 	}
-	rest := resp.KVs
-	for {
+	for rest := resp.KVs; ; {
 		n, size := 0, 0
 		for n < len(rest) && size < part {
-			size += len(rest[n].Key) + len(rest[n].Value) + 64
+			size += wire.SizeKV(&rest[n])
 			n++
 		}
-		out := &storev1.RangeResponse{Kvs: wire.FromKVs(rest[:n])}
+		buf := wire.Buffer(size + 64)
+		*buf = wire.AppendRangeKVs(*buf, rest[:n])
 		rest = rest[n:]
 		if len(rest) == 0 {
-			out.Revision, out.Count, out.More = resp.Revision, resp.Count, resp.More
-			return stream.Send(out)
+			*buf = wire.AppendRangeResponse(*buf, &kv.RangeResponse{Revision: resp.Revision, Count: resp.Count, More: resp.More})
 		}
-		if err := stream.Send(out); err != nil {
+		if err := stream.SendMsg(wire.NewFrame(buf)); err != nil || len(rest) == 0 {
 			return err
 		}
 	}

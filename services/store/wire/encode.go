@@ -91,7 +91,7 @@ func sizeBool(v bool) int {
 	return 2
 }
 
-// sizeHead is the size of a field of n bytes.
+// sizeField is the size of a field of n bytes.
 func sizeField(n int) int { return 1 + sizeVarint(uint64(n)) + n }
 
 func sizeBytes(n int) int {
@@ -125,7 +125,9 @@ func appendKV(b []byte, field int, x *kv.KeyValue) []byte {
 	return appendString(b, kvTrace, x.TraceParent)
 }
 
-// SizeKVs is the size of AppendKVs' bytes.
+// SizeKV is the number of bytes that a key takes in a response.
+func SizeKV(x *kv.KeyValue) int { return sizeField(sizeKV(x)) }
+
 func sizeKVs(kvs []kv.KeyValue) (n int) {
 	for i := range kvs {
 		n += sizeField(sizeKV(&kvs[i]))
