@@ -20,10 +20,13 @@ import (
 	"go.etcd.io/etcd/client/v3/mirror"
 	"go.etcd.io/etcd/client/v3/namespace"
 	"go.etcd.io/etcd/client/v3/ordering"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // TestLibraries runs what etcd's client library brings along to build on, against one member.
 func TestLibraries(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	for name, fn := range map[string]func(*testing.T, context.Context, *clientv3.Client){
 		"Filters": libFilters, "Errors": libErrors, "NestedTxn": libNestedTxn, "RangeStream": libRangeStream, "Mutex": libMutex, "Election": libElection,
@@ -412,4 +415,22 @@ func libKubernetes(t *testing.T, ctx context.Context, c *clientv3.Client) {
 	ev := (<-watch).Events
 	equal(t, "first event", string(ev[0].Kv.Value), "v2")
 	equal(t, "before it", string(ev[0].PrevKv.Value), "v1")
+}
+
+// TestAuthorization: who may not use the store may not use it in etcd's words either.
+func TestAuthorization(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1)
+	cli, ctx := c.clientAs(t, c.certs.stranger), limited(t)
+	for name, call := range map[string]func() error{
+		"get":      func() error { _, err := cli.Get(ctx, "/a"); return err },
+		"put":      func() error { _, err := cli.Put(ctx, "/a", ""); return err },
+		"members":  func() error { _, err := cli.MemberList(ctx); return err },
+		"snapshot": func() error { _, err := cli.SnapshotWithVersion(ctx); return err },
+		"watch":    func() error { r := <-cli.Watch(ctx, "/a"); return r.Err() },
+	} {
+		if err := call(); status.Code(err) != codes.PermissionDenied && !errors.Is(err, rpctypes.ErrPermissionDenied) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

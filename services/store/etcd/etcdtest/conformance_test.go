@@ -12,6 +12,7 @@ var lacks = []kvtest.Lack{kvtest.NoTraceParent, kvtest.NoTTLCheck}
 
 // TestConformance runs the suite that every implementation of kv.KV passes, through etcd's client library.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	t.Run("SingleMember", func(t *testing.T) {
 		c := newCluster(t, 1)
 		cli := c.client(t)

@@ -31,6 +31,7 @@ func (e etcdctl) members() map[string]listed {
 
 // TestEtcdctlCluster looks at three members, moves the leader, and adds, promotes and removes a fourth.
 func TestEtcdctlCluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	all, follower := c.etcdctl(t), c.etcdctl(t, c.members[1])
 	all.run("put", "/a", "1")

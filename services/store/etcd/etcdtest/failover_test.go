@@ -18,6 +18,7 @@ import (
 // other members: what was acknowledged is there, the watch has every write once and in order, the lease lives, and no
 // read goes back in time.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	cli, ctx := c.client(t), limited(t)
 	lease := get(cli.Grant(ctx, 10))(t)
@@ -90,6 +91,7 @@ func TestFailover(t *testing.T) {
 
 // TestDrain stops a member that has watches and leases open: they do not hold it up.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	cli, ctx := c.client(t), limited(t)
 	watch := cli.Watch(ctx, "/a", clientv3.WithCreatedNotify())
@@ -111,6 +113,7 @@ func TestDrain(t *testing.T) {
 // TestRequireLeader: a watch that requires a leader ends when its member is cut off from the others; one that does not
 // goes on.
 func TestRequireLeader(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	left := c.members[1]
 	cli, ctx := c.client(t, left), limited(t)

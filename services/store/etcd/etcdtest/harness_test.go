@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 type certificates struct {
 	dir            string
 	server, client *tls.Config
+	stranger       *tls.Config // of a client that has no business with the store
 }
 
 func (c *certificates) ca() string   { return filepath.Join(c.dir, "ca.crt") }
@@ -65,10 +66,14 @@ func newCertificates(t *testing.T) *certificates {
 		KeyUsage: x509.KeyUsageCertSign, NotAfter: until}
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
 	must(err)
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "orrery-store", Organization: []string{"system:masters"}},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: until, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, &key.PublicKey, caKey)
-	must(err)
+	sign := func(serial int64, subject pkix.Name) []byte {
+		leaf := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: subject, NotAfter: until,
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+		der, err := x509.CreateCertificate(rand.Reader, leaf, ca, &key.PublicKey, caKey)
+		must(err)
+		return der
+	}
+	der := sign(2, pkix.Name{CommonName: "orrery-store", Organization: []string{"system:masters"}})
 	keyDER, err := x509.MarshalECPrivateKey(key)
 	must(err)
 	write := func(path, kind string, der []byte) {
@@ -84,6 +89,8 @@ func newCertificates(t *testing.T) *certificates {
 	pair := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
 	c.server = &tls.Config{Certificates: pair, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, MinVersion: tls.VersionTLS12}
 	c.client = &tls.Config{Certificates: pair, RootCAs: pool, MinVersion: tls.VersionTLS12}
+	node := tls.Certificate{Certificate: [][]byte{sign(3, pkix.Name{CommonName: "system:node:n1", Organization: []string{"system:nodes"}})}, PrivateKey: key}
+	c.stranger = &tls.Config{Certificates: []tls.Certificate{node}, RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return c
 }
 
@@ -176,7 +183,12 @@ func newCluster(t *testing.T, n int, change ...func(*store.Config)) *cluster {
 // client connects to the given members, or to all.
 func (c *cluster) client(t *testing.T, ms ...*member) *clientv3.Client {
 	t.Helper()
-	cli, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(ms...), TLS: c.certs.client, DialTimeout: 5 * time.Second,
+	return c.clientAs(t, c.certs.client, ms...)
+}
+
+func (c *cluster) clientAs(t *testing.T, as *tls.Config, ms ...*member) *clientv3.Client {
+	t.Helper()
+	cli, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(ms...), TLS: as, DialTimeout: 5 * time.Second,
 		MaxCallSendMsgSize: 16 << 20, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)

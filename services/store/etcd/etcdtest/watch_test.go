@@ -53,6 +53,7 @@ func (s stream) next() *pb.WatchResponse {
 
 // TestWatchStream looks at the messages of a stream with several watches.
 func TestWatchStream(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	cli, ctx := c.client(t), limited(t)
 	put := func(key, value string) int64 { return get(cli.Put(ctx, key, value))(t).Header.Revision }
@@ -136,6 +137,7 @@ func TestWatchStream(t *testing.T) {
 
 // TestWatchFragments: a revision larger than a message comes in pieces to who takes them, and whole to others.
 func TestWatchFragments(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	cli, ctx := c.client(t), limited(t)
 	s := openStream(t, ctx, cli)
@@ -170,6 +172,7 @@ func TestWatchFragments(t *testing.T) {
 
 // TestWatchProgressNotify: an idle watch is told how far it is, one without the wish is not.
 func TestWatchProgressNotify(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1, func(cfg *store.Config) { cfg.ProgressInterval = 20 * time.Millisecond })
 	cli, ctx := c.client(t), limited(t)
 	quiet := cli.Watch(ctx, "/a")
@@ -189,6 +192,7 @@ func TestWatchProgressNotify(t *testing.T) {
 // TestWatchBookmarks asks for progress of many watches on one stream again and again under load. A notice of revision R
 // is what clients resume from, so every watch must have had everything up to R, and nothing after it.
 func TestWatchBookmarks(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	cli, ctx := c.client(t, c.members[1]), limited(t)
 	const watches, writers, each = 12, 4, 60
