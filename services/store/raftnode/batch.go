@@ -76,7 +76,12 @@ func (n *Node) Linearize(ctx context.Context) error {
 // Linear implements kv.Batcher.
 func (n *Node) Linear() bool {
 	l := n.lead.Load()
-	return l != nil && l.sole.Load() && l.term == n.raft.CurrentTerm() && n.isLeader()
+	if l == nil || !l.sole.Load() || l.term != n.raft.CurrentTerm() || !n.isLeader() {
+		return false
+	}
+	// A learner may show what is committed before it is applied here.
+	index, err := n.committed()
+	return err == nil && index <= n.fsm.applied.Load()
 }
 
 // Leads implements kv.Batcher.

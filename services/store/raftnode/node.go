@@ -37,6 +37,7 @@ type Node struct {
 	// lead is the present term when this member leads; changed wakes who waits for a leader.
 	lead    atomic.Pointer[leadership]
 	changed signal
+	tail    atomic.Pointer[tail]
 	// following is the leader when that is another member.
 	following following
 	failed    chan error

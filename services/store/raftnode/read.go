@@ -55,8 +55,8 @@ func (n *Node) readRound(ctx context.Context) (uint64, error) {
 	return index, err // a read can always be tried again
 }
 
-// readIndex answers as the leader. Everything acknowledged so far was applied here, by this term or before its barrier;
-// that no other leader has acknowledged anything since is what a majority confirms.
+// readIndex answers as the leader. Everything acknowledged so far is committed here, by this term or before its barrier; that
+// no other leader has acknowledged anything since is what a majority confirms.
 func (n *Node) readIndex(ctx context.Context) (uint64, error) {
 	l := n.lead.Load()
 	if l == nil {
@@ -69,10 +69,45 @@ func (n *Node) readIndex(ctx context.Context) (uint64, error) {
 	case <-n.ctx.Done():
 		return 0, kv.ErrClosed
 	}
+	index, err := n.committed()
+	if err != nil {
+		return 0, err
+	}
 	if err := n.raft.VerifyLeader().Error(); err != nil || l.term != n.raft.CurrentTerm() {
 		return 0, kv.ErrNoLeader
 	}
-	return n.fsm.applied.Load(), nil
+	return index, nil
+}
+
+// tail is the last command among the entries that are committed, up to one of them.
+type tail struct{ commit, command uint64 }
+
+// committed is the index of the last command that is committed, as far as this member knows. The leader may not have applied
+// it yet when another member, which learned of the commit, shows it to a reader: who reads after that one must wait for it.
+func (n *Node) committed() (uint64, error) {
+	commit, applied := n.raft.CommitIndex(), n.fsm.applied.Load()
+	if commit <= applied {
+		return applied, nil
+	}
+	if t := n.tail.Load(); t != nil && t.commit == commit {
+		return max(t.command, applied), nil
+	}
+	// Entries without a command, of elections and of changes of the members, never reach the state machine.
+	t := &tail{commit: commit, command: applied}
+	var entry raft.Log
+	for i := commit; i > applied; i-- {
+		if err := n.disk.GetLog(i, &entry); errors.Is(err, raft.ErrLogNotFound) {
+			break // cut off behind a snapshot: applied long ago
+		} else if err != nil {
+			return 0, err
+		}
+		if entry.Type == raft.LogCommand {
+			t.command = i
+			break
+		}
+	}
+	n.tail.Store(t)
+	return t.command, nil
 }
 
 // waitApplied waits until this member shows the entry at index.
