@@ -71,8 +71,9 @@ func (b *bench) run(ctx context.Context, name string, turn int) (m measure, err 
 	}
 	if b.o.verbose {
 		took := time.Since(start).Seconds()
-		fmt.Fprintf(os.Stderr, "%-7s %d %-8s %9.0f/s p99 %8.3f ms   CPU: servers %.2f, client %.2f\n", b.kind, len(b.cluster.members), name, m.perSecond,
-			ms(m.p99), (b.cluster.cpu()-server).Seconds()/took, (cpu("self")-client).Seconds()/took)
+		server, client := (b.cluster.cpu()-server).Seconds()/took, (cpu("self")-client).Seconds()/took
+		fmt.Fprintf(os.Stderr, "%-7s %d %-8s %9.0f/s p99 %8.3f ms   CPU: servers %.2f, client %.2f, %.1f us each\n", b.kind, len(b.cluster.members), name,
+			m.perSecond, ms(m.p99), server, client, 1e6*(server+client)/m.perSecond)
 	}
 	return m, err
 }

@@ -18,6 +18,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/orrery-io/orrery/services/store"
+	"github.com/orrery-io/orrery/services/store/raftnode"
 )
 
 // member is what a child is told about itself.
@@ -112,9 +113,11 @@ func (m *member) orrery(ctx context.Context) error {
 		Name: m.name, DataDir: m.dir, ListenAddr: m.client, RaftAddr: m.peer,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	if err := setLogStore(&cfg, m.logStore); err != nil {
+	kind, err := raftnode.ParseLogStore(m.logStore)
+	if err != nil {
 		return err
 	}
+	cfg.LogStore = kind
 	for p := range strings.SplitSeq(m.initial, ",") {
 		name, addr, _ := strings.Cut(p, "=")
 		cfg.InitialMembers = append(cfg.InitialMembers, store.Member{Name: name, RaftAddr: addr})
@@ -132,12 +135,4 @@ func (m *member) orrery(ctx context.Context) error {
 	case err := <-done:
 		return err
 	}
-}
-
-// setLogStore chooses the log store by name.
-func setLogStore(cfg *store.Config, name string) error {
-	if name == "" {
-		return nil
-	}
-	return fmt.Errorf("there is no log store %q", name)
 }
