@@ -98,12 +98,16 @@ func (s *snapshotStore) check(n snapshotName) error {
 	if err != nil {
 		return damaged(path, "%v", err)
 	}
-	content.Close()
+	size, err := io.Copy(io.Discard, content)
+	if err = errors.Join(err, content.Close()); err != nil {
+		return damaged(path, "%v", err)
+	}
 	want, err := os.ReadFile(filepath.Join(path, snapshotSumFile))
 	switch {
 	case err != nil:
 		return damaged(path, "%v", err)
-	case meta.Term != n.term || meta.Index != n.index || string(want) != string(metaSum(meta)):
+	case meta.Term != n.term || meta.Index != n.index || meta.ID != n.name || meta.Version != raft.SnapshotVersionMax || meta.Size != size ||
+		string(want) != string(metaSum(meta)):
 		return damaged(path, "its meta.json has a wrong checksum")
 	}
 	return nil

@@ -45,7 +45,7 @@ type walSegmentState struct {
 
 // prepareWAL checks the segments that meta lists, cuts off what a crash left, and finishes a change of segments that a
 // crash has interrupted.
-func prepareWAL(dir string, meta *walMeta) error {
+func prepareWAL(dir string, meta *walMeta, tail *walTail) error {
 	segments := meta.Log.Segments
 	for i, s := range segments {
 		path := filepath.Join(dir, segment.FileName(s))
@@ -72,6 +72,9 @@ func prepareWAL(dir string, meta *walMeta) error {
 				return damaged(path, "it has %d entries and an index at %d, not those to %d and an index at %d", state.entries, state.index, s.MaxIndex, s.IndexStart)
 			}
 			continue
+		}
+		if err := tail.check(path, s.BaseIndex+uint64(state.entries)-1); err != nil {
+			return err
 		}
 		if err := clearTail(path, data, state.end); err != nil {
 			return err

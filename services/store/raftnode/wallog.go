@@ -23,11 +23,12 @@ const (
 // walLog is a log in segment files.
 type walLog struct {
 	*wal.WAL
-	dir string
+	dir  string
+	tail *walTail
 }
 
 // openWAL opens the log in dir, or makes one unless it is old.
-func openWAL(dir string, old bool, logger hclog.Logger) (*walLog, error) {
+func openWAL(dir string, old bool, logger hclog.Logger) (_ *walLog, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the store's data folder is not writable: %w: check its owner and permissions", err)
 	}
@@ -35,7 +36,16 @@ func openWAL(dir string, old bool, logger hclog.Logger) (*walLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := prepareWAL(dir, meta); err != nil {
+	tail, err := openWALTail(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			tail.Close()
+		}
+	}()
+	if err := prepareWAL(dir, meta, tail); err != nil {
 		return nil, err
 	}
 	// A segment that a crash left before its name was flushed: the library flushes it for those it made itself alone.
@@ -50,7 +60,7 @@ func openWAL(dir string, old bool, logger hclog.Logger) (*walLog, error) {
 	if err != nil {
 		return nil, damaged(dir, "it cannot be opened: %v", err)
 	}
-	return &walLog{WAL: w, dir: dir}, nil
+	return &walLog{WAL: w, dir: dir, tail: tail}, nil
 }
 
 func (l *walLog) size() (n int64) {
