@@ -13,8 +13,8 @@ type Nothing struct{}
 
 // FailArgs are those of FS.FailSyncs.
 type FailArgs struct {
-	Times int
-	Drop  bool
+	Times, From int
+	Drop        bool
 }
 
 // KillArgs are those of FS.KillAt.
@@ -41,7 +41,7 @@ func (c *Control) SetSyncDelay(d time.Duration, _ *Nothing) error {
 
 // FailSyncs serves FS.
 func (c *Control) FailSyncs(a FailArgs, _ *Nothing) error {
-	return c.h.fs.with(func(f *filesystem) error { f.failSyncs, f.dropFailed = a.Times, a.Drop; return nil })
+	return c.h.fs.with(func(f *filesystem) error { f.fail = a; return nil })
 }
 
 // SetFree serves FS.

@@ -27,13 +27,12 @@ type filesystem struct {
 	ops    []disk.Op
 	marks  []Mark
 
-	syncDelay  time.Duration
-	failSyncs  int
-	dropFailed bool
-	stuck      chan struct{} // nil, or closed when changes may go on
-	frozen     bool
-	kill       KillArgs
-	killed     chan disk.Op
+	syncDelay time.Duration
+	fail      FailArgs
+	stuck     chan struct{} // nil, or closed when changes may go on
+	frozen    bool
+	kill      KillArgs
+	killed    chan disk.Op
 }
 
 func newFilesystem() *filesystem {
@@ -75,10 +74,10 @@ func (f *filesystem) change(cancel <-chan struct{}, from *fuse.InHeader, op *dis
 		f.die(op)
 		return fuse.EIO
 	}
-	if op.Kind == disk.Sync && f.failSyncs != 0 {
-		op.Failed, op.Dropped = true, f.dropFailed
-		if f.failSyncs > 0 {
-			f.failSyncs--
+	if op.Kind == disk.Sync && f.fail.Times != 0 && f.disk.Ops()+1 >= f.fail.From {
+		op.Failed, op.Dropped = true, f.fail.Drop
+		if f.fail.Times > 0 {
+			f.fail.Times--
 		}
 	}
 	if errno := f.disk.Apply(op); errno != 0 {

@@ -87,7 +87,12 @@ func (h *helper) unmount(force bool) error {
 	}
 	switch {
 	case err == nil:
-		h.server.Wait()
+		ended := make(chan struct{})
+		go func(s *fuse.Server) { s.Wait(); close(ended) }(h.server)
+		select {
+		case <-ended:
+		case <-time.After(time.Second): // somebody made a mount namespace meanwhile, which has a copy: it is of no use to anybody
+		}
 		h.server = nil
 		return nil
 	case force:

@@ -115,6 +115,11 @@ func (fs *FS) FailSyncs(n int, drop bool) error {
 	return fs.call("FailSyncs", FailArgs{Times: n, Drop: drop}, nil)
 }
 
+// FailSyncFrom makes one sync fail like FailSyncs, the first whose operation number is n or above.
+func (fs *FS) FailSyncFrom(n int, drop bool) error {
+	return fs.call("FailSyncs", FailArgs{Times: 1, From: n, Drop: drop}, nil)
+}
+
 // SetFree sets how many bytes of space are left before ENOSPC; negative means without limit.
 func (fs *FS) SetFree(bytes int64) error { return fs.call("SetFree", bytes, nil) }
 

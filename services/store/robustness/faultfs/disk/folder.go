@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -43,28 +45,36 @@ func (d *Disk) Load(from string) error {
 	return nil
 }
 
+// loadFile copies a file. Pages of zeros become holes.
 func (d *Disk) loadFile(p string, ino uint64) error {
 	src, err := os.Open(p)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	buf := make([]byte, 1<<20)
-	for off := int64(0); ; {
-		n, err := io.ReadFull(src, buf)
-		if n > 0 {
-			if errno := d.apply(&Op{Kind: Write, Ino: ino, Offset: off, Data: buf[:n]}); errno != 0 {
+	var size int64
+	buf := make([]byte, 256*PageSize)
+	for err == nil {
+		var n int
+		n, err = io.ReadFull(src, buf)
+		for at := 0; at < n; at += PageSize {
+			piece := buf[at:min(at+PageSize, n)]
+			if bytes.Equal(piece, zero[:len(piece)]) {
+				continue
+			}
+			if errno := d.apply(&Op{Kind: Write, Ino: ino, Path: p, Offset: size + int64(at), Data: piece}); errno != 0 {
 				return fmt.Errorf("loading %s: %w", p, errno)
 			}
-			off += int64(n)
 		}
-		if err != nil {
-			if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // as ReadFull documents them
-				return nil
-			}
-			return err
-		}
+		size += int64(n)
 	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if errno := d.apply(&Op{Kind: Truncate, Ino: ino, Path: p, Size: size}); errno != 0 {
+		return fmt.Errorf("loading %s: %w", p, errno)
+	}
+	return nil
 }
 
 // SyncAll makes everything durable.
