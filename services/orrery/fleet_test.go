@@ -40,7 +40,7 @@ func program(ctx context.Context, args ...string) *exec.Cmd {
 		name = os.Args[0]
 	}
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = append(os.Environ(), asProgram+"=1", endpointsVariable+"=")
 	return cmd
 }
 
@@ -168,6 +168,14 @@ func (f *fleet) three() {
 	for _, p := range f.members {
 		p.ready()
 	}
+	for n := 0; n < 3; { // until each has told the others where clients reach it
+		n = 0
+		for _, m := range f.list("a") {
+			if m.ClientAddress != "" {
+				n++
+			}
+		}
+	}
 }
 
 // exec runs a command of an operator and returns what it printed.
@@ -223,7 +231,9 @@ type listed struct {
 	Leader  bool
 	Healthy bool
 	Problem string
-	Status  *struct {
+	// ClientAddress is empty until the member has told it.
+	ClientAddress string
+	Status        *struct {
 		Revision, Keys int64
 		Term           uint64
 	}

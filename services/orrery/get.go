@@ -12,6 +12,7 @@ import (
 
 	"github.com/orrery-io/orrery/services/store/client"
 	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/operator"
 )
 
 // pageSize is how many keys are read at a time, getTimeout how long a page may take.
@@ -82,7 +83,7 @@ func (o *getOptions) get(ctx context.Context, w io.Writer, store kv.KV, key stri
 		}
 		page, err := store.Range(ctx, request)
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", key, explainGet(err))
+			return fmt.Errorf("reading %s: %w", key, o.explain(ctx, err))
 		}
 		if first {
 			count = page.Count
@@ -113,13 +114,29 @@ func (o *getOptions) get(ctx context.Context, w io.Writer, store kv.KV, key stri
 	return nil
 }
 
-// explainGet adds the next step.
-func explainGet(err error) error {
+// explain adds the cause, as far as the members say it, and the next step.
+func (o *getOptions) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, kv.ErrCompacted):
 		return fmt.Errorf("%w; `orrery members status -o json` shows the oldest revision that is left as compactRevision", err)
-	case errors.Is(err, kv.ErrNoLeader), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w; `orrery members status` shows the members, --consistency=s reads without a leader", err)
+	case !errors.Is(err, kv.ErrNoLeader) && !errors.Is(err, context.DeadlineExceeded):
+		return err
 	}
-	return err
+	asking := o.operatorOptions
+	asking.output, asking.timeout = "table", operator.DefaultTimeout
+	op, openErr := asking.operator()
+	if openErr != nil {
+		return err
+	}
+	defer op.Close()
+	members, askErr := op.Members(ctx)
+	if askErr != nil {
+		return fmt.Errorf("%w\n%w", err, askErr)
+	}
+	for _, m := range members {
+		if m.Problem != "" {
+			err = fmt.Errorf("%w\nmember %q: %s", err, m.Name, m.Problem)
+		}
+	}
+	return fmt.Errorf("%w\n`orrery members status` shows the members, --consistency=s reads without a leader", err)
 }

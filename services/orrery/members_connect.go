@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -21,6 +22,9 @@ import (
 
 // defaultStoreAddress is where a member serves clients that was told nothing else.
 const defaultStoreAddress = "127.0.0.1:2379"
+
+// endpointsVariable is the environment's word for --endpoints.
+const endpointsVariable = "ORRERY_ENDPOINTS"
 
 // operatorOptions say which store an operator's command is about, and how its answer is written.
 type operatorOptions struct {
@@ -37,7 +41,7 @@ func (o *operatorOptions) bind(flags *pflag.FlagSet) {
 
 func (o *operatorOptions) bindStore(flags *pflag.FlagSet) {
 	flags.StringVar(&o.dataDir, "data-dir", defaultDataDir(), "data folder of the running cluster, where addresses and certificates are found")
-	flags.StringSliceVar(&o.endpoints, "endpoints", nil, "host:port of members, in place of those found in the data folder; one is enough")
+	flags.StringSliceVar(&o.endpoints, "endpoints", nil, "host:port of members, in place of $"+endpointsVariable+" and of those found in the data folder; one is enough")
 	flags.StringVar(&o.pkiDir, "pki-dir", "", "folder with ca.crt and the administrator's certificate; pki in the data folder when empty")
 }
 
@@ -63,6 +67,9 @@ func (o *operatorOptions) locate() (endpoints []string, layout *pki.Layout, err 
 	layout = pki.Open(dir)
 	if len(o.endpoints) > 0 {
 		return o.endpoints, layout, nil
+	}
+	if set := os.Getenv(endpointsVariable); set != "" {
+		return strings.Split(set, ","), layout, nil
 	}
 	p, err := readPorts(o.dataDir)
 	if err == nil {

@@ -129,6 +129,7 @@ func TestLostQuorum(t *testing.T) {
 	f := newFleet(t)
 	f.three()
 	f.put(f.client("a", "b", "c"), "/kept", "1")
+	f.ok(f.at([]string{"a"}, "get", "/kept")...) // what only b and c had would be lost with them
 	f.members["b"].kill()
 	f.members["c"].kill()
 

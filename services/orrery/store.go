@@ -66,6 +66,6 @@ func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
 	return store.New(store.Config{
 		Name: o.name, DataDir: o.dataDir, LogStore: logStore, ListenAddr: o.listen, AdvertiseAddr: o.advertise, RaftAddr: o.raftListen, RaftAdvertiseAddr: o.raftAdvertise,
 		InitialMembers: members, Join: o.join, TLS: &store.TLS{Server: server, Client: client},
-		QuotaBytes: o.quota, Retention: o.retention, SnapshotEntries: o.snapshotEntries, TrailingEntries: o.trailingEntries, Logger: logger, Metrics: telemetry.Registerer(),
+		QuotaBytes: o.quota, Retention: o.retention, SnapshotEntries: o.snapshotEntries, TrailingEntries: o.trailingEntries, Version: version(), Logger: logger, Metrics: telemetry.Registerer(),
 	})
 }

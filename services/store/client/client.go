@@ -80,6 +80,9 @@ func New(cfg Config) (*Client, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the store endpoint %q is not an address of the form host:port: %w", e, err)
 		}
+		if cfg.TLS != nil && cfg.TLS.ServerName != "" {
+			host = cfg.TLS.ServerName // the name that the certificate must have, whatever the address
+		}
 		addr := resolver.Address{Addr: e, ServerName: host}
 		state.Addresses = append(state.Addresses, addr)
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{addr}})

@@ -67,7 +67,7 @@ const (
 	nextIdentity = "use the administrator's certificate (--pki-dir with admin.crt)"
 	nextUpdate   = "it runs a version without this call: update it"
 	nextLeader   = "see with `orrery members status` which voting members run and start more of them; if a majority is gone for good, `orrery members recover` makes a cluster of one that is left"
-	nextDamaged  = "take another backup"
+	nextNames    = "`orrery members list` shows the names"
 )
 
 // advice is the next step for an error of a call.
@@ -89,6 +89,8 @@ func advice(err error) string {
 		return nextLook
 	case s.Code() == codes.PermissionDenied, s.Code() == codes.Unauthenticated:
 		return nextIdentity
+	case s.Code() == codes.NotFound:
+		return nextNames
 	case s.Code() == codes.Unimplemented:
 		return nextUpdate
 	case s.Code() != codes.Unavailable:

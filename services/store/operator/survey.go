@@ -39,7 +39,7 @@ type Status struct {
 	Term    uint64 `json:"term"`
 	Index   uint64 `json:"index"`
 	Applied uint64 `json:"applied"`
-	// Lag is how many log entries it has to apply to be where the leader was.
+	// Lag is how many log entries the leader had applied and it had not.
 	Lag             uint64 `json:"lag"`
 	Revision        int64  `json:"revision"`
 	CompactRevision int64  `json:"compactRevision"`
@@ -67,7 +67,7 @@ type answer struct {
 // Members looks at all members. It fails when no endpoint answers; members that do not answer are rows with a Problem.
 func (o *Operator) Members(ctx context.Context) ([]Member, error) {
 	found := o.askAll(ctx, o.cfg.Endpoints)
-	listed, err := o.list(ctx, found)
+	listed, cluster, err := o.list(ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -100,20 +100,23 @@ func (o *Operator) Members(ctx context.Context) ([]Member, error) {
 			a = byAddress[m.ClientAddress]
 		}
 		if a.status != nil && (m.Leader || a.status.Leader) {
-			head = max(head, a.status.RaftIndex)
+			head = max(head, a.status.RaftAppliedIndex)
 		}
-		out = append(out, member(m, a))
+		out = append(out, member(m, a, cluster))
 	}
 	lag(out, head)
 	slices.SortFunc(out, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
-// lag fills in how far members are behind the leader's log, or behind the longest when no leader answered.
+// lag fills in how far members are behind what the leader has applied, or the farthest one when no leader answered. Raft's
+// own index would not do: it counts entries that no member applies.
 func lag(ms []Member, head uint64) {
-	for _, m := range ms {
-		if head == 0 && m.Status != nil {
-			head = max(head, m.Status.Index)
+	if head == 0 {
+		for _, m := range ms {
+			if m.Status != nil {
+				head = max(head, m.Status.Applied)
+			}
 		}
 	}
 	for _, m := range ms {
@@ -150,10 +153,10 @@ func (o *Operator) ask(ctx context.Context, address string) answer {
 	}
 	h, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{})
 	switch {
-	case a.status.Problem != "":
-		a.problem = a.status.Problem
 	case a.status.LeaderName == "":
 		a.problem = "it knows of no leader: " + nextLeader
+	case a.status.Problem != "":
+		a.problem = a.status.Problem
 	case err != nil:
 		a.problem = "its health is not known: " + reason(err)
 	case h.Status != healthv1.HealthCheckResponse_SERVING:
@@ -163,7 +166,8 @@ func (o *Operator) ask(ctx context.Context, address string) answer {
 }
 
 // list asks for the members whoever answered and knows most: a leader before others, the later term before the earlier.
-func (o *Operator) list(ctx context.Context, found []answer) ([]*storev1.Member, error) {
+// It also returns the number of their cluster.
+func (o *Operator) list(ctx context.Context, found []answer) (members []*storev1.Member, cluster string, _ error) {
 	var errs []error
 	var alive []answer
 	for _, a := range found {
@@ -190,16 +194,16 @@ func (o *Operator) list(ctx context.Context, found []answer) ([]*storev1.Member,
 			resp, err = storev1.NewMembershipServiceClient(conn).ListMembers(limited, &storev1.ListMembersRequest{})
 			cancel()
 			if err == nil {
-				return resp.Members, nil
+				return resp.Members, a.status.ClusterId, nil
 			}
 		}
 		errs = append(errs, failed(ctx, a.status.Name, a.address, err))
 	}
-	return nil, errors.Join(errs...)
+	return nil, "", errors.Join(errs...)
 }
 
 // member joins what the cluster and what the member itself say.
-func member(m *storev1.Member, a answer) Member {
+func member(m *storev1.Member, a answer, cluster string) Member {
 	out := Member{Name: m.Name, Role: RoleLearner, Leader: m.Leader, ClientAddress: m.ClientAddress, RaftAddress: m.RaftAddress}
 	if m.Role == storev1.MemberRole_MEMBER_ROLE_VOTER {
 		out.Role = RoleVoter
@@ -217,6 +221,9 @@ func member(m *storev1.Member, a answer) Member {
 		return out
 	case a.status.Name != m.Name:
 		out.Problem = "member \"" + a.status.Name + "\" answers at its address: correct --advertise of one of them"
+		return out
+	case a.status.ClusterId != cluster && a.status.ClusterId != "" && cluster != "":
+		out.Problem = "the member at its address is of another cluster, " + a.status.ClusterId + ", which was restored or recovered: stop the members of cluster " + cluster + ", which they have left"
 		return out
 	}
 	s := a.status

@@ -133,6 +133,14 @@ func (id *identity) accepts(cluster uint64) (bool, error) {
 // be added to one.
 func (n *Node) ClusterID() uint64 { return n.identity.cluster.Load() }
 
+// ClusterName is ClusterID as people see it, empty while there is none.
+func (n *Node) ClusterName() string {
+	if id := n.ClusterID(); id != 0 {
+		return clusterString(id)
+	}
+	return ""
+}
+
 // clusterString is how people see the number.
 func clusterString(id uint64) string { return fmt.Sprintf("%016x", id) }
 

@@ -136,7 +136,10 @@ type StatusResponse struct {
 	// Version of the program.
 	Version string `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`
 	// Kind of the member's log store: boltdb or wal.
-	LogStore      string `protobuf:"bytes,20,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
+	LogStore string `protobuf:"bytes,20,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
+	// What the members of one cluster share and those of no other have, as hexadecimal digits; empty while the member waits
+	// to be added to one.
+	ClusterId     string `protobuf:"bytes,21,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +310,13 @@ func (x *StatusResponse) GetVersion() string {
 func (x *StatusResponse) GetLogStore() string {
 	if x != nil {
 		return x.LogStore
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
 	}
 	return ""
 }
@@ -981,7 +991,7 @@ var File_orrery_store_v1_maintenance_service_proto protoreflect.FileDescriptor
 const file_orrery_store_v1_maintenance_service_proto_rawDesc = "" +
 	"\n" +
 	")orrery/store/v1/maintenance_service.proto\x12\x0forrery.store.v1\"\x0f\n" +
-	"\rStatusRequest\"\xa3\x05\n" +
+	"\rStatusRequest\"\xc2\x05\n" +
 	"\x0eStatusResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\bR\x06leader\x12\x1f\n" +
@@ -1008,7 +1018,9 @@ const file_orrery_store_v1_maintenance_service_proto_rawDesc = "" +
 	"\ralarm_members\x18\x11 \x03(\v2\x1c.orrery.store.v1.AlarmMemberR\falarmMembers\x12\x18\n" +
 	"\aproblem\x18\x12 \x01(\tR\aproblem\x12\x18\n" +
 	"\aversion\x18\x13 \x01(\tR\aversion\x12\x1b\n" +
-	"\tlog_store\x18\x14 \x01(\tR\blogStore\"W\n" +
+	"\tlog_store\x18\x14 \x01(\tR\blogStore\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x15 \x01(\tR\tclusterId\"W\n" +
 	"\vAlarmMember\x120\n" +
 	"\x05alarm\x18\x01 \x01(\x0e2\x1a.orrery.store.v1.AlarmTypeR\x05alarm\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\tR\x06member\"5\n" +
