@@ -13,3 +13,8 @@ step "tests with the race detector" env ORRERY_BIN="$PWD/bin/orrery" go test -ra
 if [ -d services/internal/cluster/clients ]; then
 	step "clients: client-go, controller-runtime, TypeScript" services/internal/cluster/clients/run.sh
 fi
+# Modules of their own, so that what they need stays out of the main go.mod.
+step "store: the clients of etcd" services/store/etcd/etcdtest/run.sh
+step "store: the benchmark runs" services/store/bench/run.sh --short
+step "store: crash points and a faulty disk" env -C services/store/robustness go test -count=1 ./...
+step "store: a short robustness run" services/store/robustness/run.sh

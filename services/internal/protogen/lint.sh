@@ -10,6 +10,8 @@ go build -C "$tools" -mod=readonly -o "$PWD/.build/bin/" \
 	github.com/gostaticanalysis/nilerr/cmd/nilerr
 
 packages=${LINT_PACKAGES:-./services/...}
+# Modules of tests alone.
+modules=${LINT_MODULES-"services/store/bench services/store/etcd/etcdtest services/store/robustness services/internal/cluster/clients/ecosystem"}
 failed=""
 check() {
 	name=$1
@@ -53,6 +55,9 @@ breaking() {
 
 check gofmt formatted
 check "go vet" go vet $packages
+for module in $modules; do
+	check "go vet in $module" go vet -C "$module" ./...
+done
 # SA1019 complains of deprecated names, but Kubernetes' deprecated kinds and fields are served like all others.
 check staticcheck .build/bin/staticcheck -checks inherit,-SA1019 $packages
 check errcheck handled $packages
