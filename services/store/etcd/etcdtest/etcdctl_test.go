@@ -102,7 +102,9 @@ func ctlLease(t *testing.T, e etcdctl) {
 	if !regexp.MustCompile(`^lease ` + id + ` granted with TTL\(300s\), remaining\((300|29\d)s\), attached keys\(\[/l/a /l/b\]\)\n$`).MatchString(left) {
 		t.Fatalf("timetolive printed %q", left)
 	}
-	e.prints("found 1 leases\n"+id, "lease", "list")
+	if out := e.run("lease", "list"); !strings.Contains(out, "\n"+id+"\n") {
+		t.Fatalf("lease list printed %q", out)
+	}
 	e.prints("lease "+id+" keepalived with TTL(300)", "lease", "keep-alive", "--once", id)
 	forever := e.start("lease", "keep-alive", id)
 	forever.expect("lease " + id + " keepalived with TTL(300)")
