@@ -55,16 +55,26 @@ type Config struct {
 	// most (default 256 MiB, negative without limit).
 	Retention    time.Duration
 	HistoryBytes int64
+	// HistoryRevisions bounds the history by the number of revisions; 0 means no such bound.
+	HistoryRevisions int64
 	// ProgressInterval is that of progress notices to idle watches; default 5 s.
 	ProgressInterval time.Duration
 	// ElectionTimeout is for how long a member hears nothing from the leader before it stands for election; the default
-	// is 1 s, and 200 ms in a cluster of one.
+	// is 1 s. A member that is alone does not wait, nor do the others when the leader's process has ended.
 	ElectionTimeout time.Duration
+	// StallLimit is for how long a write to disk or the state machine may take before the member counts as stuck, stops
+	// serving and, when it leads others, lets another one lead; default 10 s.
+	StallLimit time.Duration
+	// CheckInterval is how often the leader compares the content of all members; default 1 min, negative never.
+	CheckInterval time.Duration
 	// SnapshotEntries is how many log entries there are between snapshots, TrailingEntries how many stay behind one for
 	// members that lag; 0 means defaults that suit the entries' size.
 	SnapshotEntries, TrailingEntries uint64
 	// DrainTimeout is how long calls may take to end when the service stops; default 5 s.
 	DrainTimeout time.Duration
+
+	// Version is that of the program, for those who look at the member.
+	Version string
 
 	Clock  clock.WithTicker
 	Logger *slog.Logger

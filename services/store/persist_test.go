@@ -14,9 +14,11 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store"
 	"github.com/orrery-io/orrery/services/store/client"
 	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/raftnode"
 )
 
 func mustPut(t *testing.T, k kv.KV, key, value string) int64 {
@@ -208,7 +210,7 @@ func TestQuotaAlarm(t *testing.T) {
 	if err := c.Compact(t.Context(), rev); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Node().SetNoSpace(t.Context(), false); err != nil {
+	if err := m.Node().SetAlarm(t.Context(), raftnode.Alarm{Kind: storev1.AlarmType_ALARM_TYPE_NO_SPACE}, false); err != nil {
 		t.Fatal(err)
 	}
 	mustPut(t, c, "/b", "there is room again")

@@ -78,9 +78,10 @@ func New(cfg Config) (_ *Service, err error) {
 func (s *Service) nodeConfig(l net.Listener) raftnode.Config {
 	cfg := &s.cfg
 	nc := raftnode.Config{
-		Name: cfg.Name, DataDir: cfg.DataDir, LogStore: cfg.LogStore, Listener: l, AdvertiseAddr: cfg.RaftAdvertiseAddr, Join: cfg.Join,
+		Name: cfg.Name, DataDir: cfg.DataDir, LogStore: cfg.LogStore, Version: cfg.Version, Listener: l, AdvertiseAddr: cfg.RaftAdvertiseAddr, Join: cfg.Join,
 		ClientAddress: s.Addr(), QuotaBytes: cfg.QuotaBytes, Retention: cfg.Retention, HistoryBytes: cfg.HistoryBytes,
-		ProgressInterval: cfg.ProgressInterval, HeartbeatTimeout: cfg.ElectionTimeout, Clock: cfg.Clock, Logger: cfg.Logger,
+		ProgressInterval: cfg.ProgressInterval, HeartbeatTimeout: cfg.ElectionTimeout,
+		StallLimit: cfg.StallLimit, CheckInterval: cfg.CheckInterval, HistoryRevisions: cfg.HistoryRevisions, Clock: cfg.Clock, Logger: cfg.Logger,
 		SnapshotEntries: cfg.SnapshotEntries, TrailingEntries: cfg.TrailingEntries,
 		RegisterPeerServices: func(g *grpc.Server, n *raftnode.Node) {
 			storev1.RegisterMembershipServiceServer(g, server.NewMembership(n, true))
@@ -152,9 +153,9 @@ func (s *Service) Run(ctx context.Context) error {
 	done.Go(func() { served <- s.grpc.Serve(s.listener) })
 	done.Go(func() {
 		if s.node.WaitReady(inner) == nil {
-			s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 			close(s.ready)
 			s.cfg.Logger.Info("the store serves", "address", s.Addr(), "revision", s.node.Status().Revision)
+			s.tellHealth(inner)
 		}
 	})
 	var err error
@@ -168,6 +169,23 @@ func (s *Service) Run(ctx context.Context) error {
 	err = errors.Join(err, s.node.Close())
 	done.Wait()
 	return err
+}
+
+// tellHealth tells clients whether this member is fit to serve, until ctx ends.
+func (s *Service) tellHealth(ctx context.Context) {
+	for {
+		changed := s.node.ProblemChanged()
+		status := healthv1.HealthCheckResponse_SERVING
+		if s.node.Problem() != nil {
+			status = healthv1.HealthCheckResponse_NOT_SERVING
+		}
+		s.health.SetServingStatus("", status)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // drain tells clients to go elsewhere, lets calls end and closes the port.

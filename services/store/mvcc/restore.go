@@ -32,6 +32,9 @@ func (b *builder) add(rec *storev1.SnapshotRecord) error {
 		b.applied = h.AppliedIndex
 		s.rev, s.compactRev, s.incarnation, s.noSpace = h.Revision, h.CompactRevision, h.Incarnation, h.NoSpace
 		s.log = newRevLog(max(firstRevision, h.CompactRevision))
+		for _, name := range h.CorruptMembers {
+			s.corrupt[name] = struct{}{}
+		}
 		for _, m := range h.Members {
 			s.members[m.Name] = m.ClientAddress
 		}

@@ -37,13 +37,16 @@ func (s *State) Snapshot() *Snapshot {
 	return &Snapshot{view: s.View(), leases: s.LeaseTTLs(), members: s.Members()}
 }
 
+// Revision is that of the state.
+func (s *Snapshot) Revision() int64 { return s.view.rev }
+
 // Write streams the snapshot.
 func (s *Snapshot) Write(w io.Writer) error {
 	f := &frameWriter{w: w}
 	st := s.view.stats
 	header := &storev1.SnapshotHeader{
 		Format: snapshotFormat, Revision: st.Revision, CompactRevision: st.CompactRevision,
-		AppliedIndex: s.AppliedIndex, Incarnation: st.Incarnation, NoSpace: st.NoSpace,
+		AppliedIndex: s.AppliedIndex, Incarnation: st.Incarnation, NoSpace: st.NoSpace, CorruptMembers: s.view.corrupt,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.members)) {
 		header.Members = append(header.Members, &storev1.MemberRecord{Name: name, ClientAddress: s.members[name]})

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/orrery-io/orrery/services/store/kv"
 )
@@ -20,6 +21,8 @@ type State struct {
 	size, live int64
 	keys       int64
 	noSpace    bool
+	// corrupt names the members whose content was found to differ; an empty name says that no majority agreed.
+	corrupt map[string]struct{}
 	// incarnation counts restores: a watcher of another incarnation must not go on.
 	incarnation uint64
 	// view is the last one handed out, nil once something changed.
@@ -30,7 +33,7 @@ type State struct {
 func New() *State {
 	return &State{
 		tree: newTree(), log: newRevLog(firstRevision), rev: firstRevision,
-		leases: map[int64]*lease{}, members: map[string]string{},
+		leases: map[int64]*lease{}, members: map[string]string{}, corrupt: map[string]struct{}{},
 	}
 }
 
@@ -41,6 +44,7 @@ type View struct {
 	rev        int64
 	compactRev int64
 	stats      Stats
+	corrupt    []string
 }
 
 // Stats are figures of a state.
@@ -57,7 +61,7 @@ type Stats struct {
 // View returns the present state in constant time.
 func (s *State) View() *View {
 	if s.view == nil {
-		s.view = &View{tree: s.tree.Copy(), log: s.log, rev: s.rev, compactRev: s.compactRev, stats: s.Stats()}
+		s.view = &View{tree: s.tree.Copy(), log: s.log, rev: s.rev, compactRev: s.compactRev, stats: s.Stats(), corrupt: s.Corrupt()}
 	}
 	return s.view
 }
@@ -76,10 +80,36 @@ func (s *State) SetNoSpace(raised bool) {
 	s.view = nil
 }
 
-// SetMember notes the address at which clients reach a member; an empty address forgets it.
+// SetCorrupt raises the CORRUPT alarm about a member, or clears it; cleared with an empty name it is for all.
+func (s *State) SetCorrupt(member string, raised bool) {
+	switch {
+	case raised:
+		s.corrupt[member] = struct{}{}
+	case member == "":
+		clear(s.corrupt)
+	default:
+		delete(s.corrupt, member)
+	}
+	s.view = nil
+}
+
+// Corrupt lists, in order, the members whose content was found to differ from that of the others; an empty name says that
+// no majority agreed.
+func (s *State) Corrupt() []string {
+	if len(s.corrupt) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.corrupt))
+}
+
+// SetMember notes the address at which clients reach a member; an empty address forgets it,
+// and an alarm about it.
 func (s *State) SetMember(name, clientAddress string) {
 	if clientAddress == "" {
 		delete(s.members, name)
+		if _, alarmed := s.corrupt[name]; alarmed {
+			s.SetCorrupt(name, false)
+		}
 		return
 	}
 	s.members[name] = clientAddress
@@ -105,6 +135,7 @@ func (s *State) Supersede(present Stats, members map[string]string, step int64) 
 	s.forget(s.rev)
 	s.compactRev = s.rev
 	s.incarnation = max(s.incarnation, present.Incarnation) + 1
+	clear(s.corrupt) // all members get this content
 	s.members = maps.Clone(members)
 	if s.members == nil {
 		s.members = map[string]string{}
@@ -120,6 +151,9 @@ func (v *View) CompactRevision() int64 { return v.compactRev }
 
 // Stats returns the figures of the view.
 func (v *View) Stats() Stats { return v.stats }
+
+// Corrupt lists the members that [State.Corrupt] lists.
+func (v *View) Corrupt() []string { return v.corrupt }
 
 // Changes are the changes of one revision between CompactRevision and Revision, in the order in which they were made.
 func (v *View) Changes(rev int64) []Change { return v.log.get(rev) }
@@ -147,25 +181,4 @@ func checkRevision(rev, newest, compacted int64) error {
 		return kv.ErrCompacted
 	}
 	return nil
-}
-
-func readRange(t *tree, req *kv.RangeRequest, rev int64) *kv.RangeResponse {
-	resp := &kv.RangeResponse{Revision: rev}
-	scan(t, req.Key, req.End, func(h *history) bool {
-		v := h.at(rev)
-		if v == nil {
-			return true
-		}
-		resp.Count++
-		if req.CountOnly || (req.Limit > 0 && int64(len(resp.KVs)) >= req.Limit) {
-			return true
-		}
-		resp.KVs = append(resp.KVs, v.kv)
-		if req.KeysOnly {
-			resp.KVs[len(resp.KVs)-1].Value = nil
-		}
-		return true
-	})
-	resp.More = !req.CountOnly && resp.Count > int64(len(resp.KVs))
-	return resp
 }

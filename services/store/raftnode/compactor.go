@@ -10,7 +10,9 @@ import (
 type compactor struct {
 	retention    time.Duration
 	historyBytes int64
-	samples      []sample
+	// revisions is how many revisions are kept at most, 0 for any number.
+	revisions int64
+	samples   []sample
 }
 
 type sample struct {
@@ -34,6 +36,9 @@ func (c *compactor) due(now time.Time, s mvcc.Stats) (rev int64) {
 	// More history than there is room for: the older half of it goes, whatever its age.
 	if history := s.SizeBytes - s.LiveBytes; c.historyBytes > 0 && history > c.historyBytes {
 		rev = max(rev, s.CompactRevision+(s.Revision-s.CompactRevision)/2)
+	}
+	if c.revisions > 0 {
+		rev = max(rev, s.Revision-c.revisions)
 	}
 	if rev <= s.CompactRevision {
 		return 0

@@ -30,4 +30,11 @@ func TestCompactor(t *testing.T) {
 			t.Errorf("step %d: compacts at %d, want %d", i, got, step.want)
 		}
 	}
+
+	c = compactor{revisions: 100}
+	for _, step := range []struct{ revision, compacted, want int64 }{{90, 0, 0}, {150, 0, 50}, {150, 50, 0}} {
+		if got := c.due(start, mvcc.Stats{Revision: step.revision, CompactRevision: step.compacted}); got != step.want {
+			t.Errorf("at revision %d, compacted at %d: compacts at %d, want %d", step.revision, step.compacted, got, step.want)
+		}
+	}
 }

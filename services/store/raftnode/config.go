@@ -46,20 +46,31 @@ type Config struct {
 	// QuotaBytes bounds the size of all versions kept; 0 means DefaultQuota.
 	QuotaBytes int64
 	// Retention is for how long history is kept, HistoryBytes how much of it at most; 0 means the defaults, negative off.
-	Retention    time.Duration
-	HistoryBytes int64
+	// HistoryRevisions bounds it by the number of revisions; 0 means no such bound.
+	Retention        time.Duration
+	HistoryBytes     int64
+	HistoryRevisions int64
+	// CheckInterval is how often the leader compares the members' content; 0 means a minute, negative never.
+	CheckInterval time.Duration
 	// ProgressInterval is that of progress notices; 0 means DefaultProgressInterval.
 	ProgressInterval time.Duration
 
-	// HeartbeatTimeout is for how long a follower hears nothing before it stands for election; 0 chooses by the number of
-	// members. LeaderWait is for how long a request waits for a leader.
+	// HeartbeatTimeout is for how long a follower hears nothing before it stands for election; 0 means a second. It does not
+	// wait when the leader's process has ended, or when it is the only voter. LeaderWait is for how long a request waits for
+	// a leader.
 	HeartbeatTimeout time.Duration
 	LeaderWait       time.Duration
+	// StallLimit is for how long a write to disk or the state machine may take before this member counts as stuck; 0 means
+	// ten seconds.
+	StallLimit time.Duration
 	// SnapshotEntries and SnapshotBytes are how much log there is before a snapshot; 0 means the defaults.
 	SnapshotEntries uint64
 	SnapshotBytes   int64
 	// TrailingEntries is how much log is kept behind a snapshot for followers that lag; 0 adapts it to their size.
 	TrailingEntries uint64
+
+	// Version is that of the program, for those who look at the member.
+	Version string
 
 	Clock  clock.WithTicker
 	Logger *slog.Logger
@@ -74,7 +85,9 @@ const (
 	DefaultHistoryBytes     = 256 << 20
 	DefaultProgressInterval = 5 * time.Second
 	defaultLeaderWait       = 5 * time.Second
-	soleHeartbeat           = 200 * time.Millisecond
+	defaultHeartbeat        = time.Second
+	defaultStallLimit       = 10 * time.Second
+	defaultCheckInterval    = time.Minute
 	defaultSnapshotEntries  = 8192
 	defaultSnapshotBytes    = 128 << 20
 )
@@ -114,12 +127,9 @@ func (c *Config) complete() error {
 	if !self {
 		return fmt.Errorf("the initial members do not include this member, %q: name it there, or join an existing cluster", c.Name)
 	}
-	if c.HeartbeatTimeout == 0 {
-		c.HeartbeatTimeout = time.Second
-		if len(c.InitialMembers) == 1 {
-			c.HeartbeatTimeout = soleHeartbeat // nobody to wait for
-		}
-	}
+	setDefault(&c.HeartbeatTimeout, defaultHeartbeat)
+	setDefault(&c.StallLimit, defaultStallLimit)
+	setDefault(&c.CheckInterval, defaultCheckInterval)
 	setDefault(&c.QuotaBytes, DefaultQuota)
 	setDefault(&c.Retention, DefaultRetention)
 	setDefault(&c.HistoryBytes, DefaultHistoryBytes)

@@ -34,16 +34,18 @@ type disk struct {
 	writing, cutting stopwatch
 	// appended counts the bytes of entries stored.
 	appended atomic.Int64
-	// keepFrom is asked, when old entries are deleted, for the first one that is still needed; nil keeps none.
-	keepFrom func() (index uint64, any bool)
+	// keepFrom is asked, when old entries are deleted, for the first one that is still needed, in a log
+	// that ends with last; nil keeps none.
+	keepFrom func(last uint64) (index uint64, any bool)
 	// observe is told of each write to the log.
 	observe func(took time.Duration, entries, bytes int)
 	// onFailure is told once why the disk cannot be used any more.
 	onFailure func(error)
 
-	failure atomic.Pointer[error]
-	running atomic.Bool // in use by Raft, which ends at an error of a read
-	closing chan struct{}
+	failure   atomic.Pointer[error]
+	running   atomic.Bool // in use by Raft, which ends at an error of a read
+	closing   chan struct{}
+	closeOnce sync.Once
 
 	mu    sync.RWMutex // held for writing while the file is replaced, and at the end
 	store logStore
@@ -112,7 +114,7 @@ func openDisk(dir string, asked LogStore, old bool, c clock.PassiveClock, logger
 			"of the cluster and let it join again with an empty folder", dir, kind, asked, kind)
 	}
 	d := &disk{dir: dir, kind: kind, lock: lock, closing: make(chan struct{})}
-	d.writing.clock, d.cutting.clock = c, c
+	d.writing.now, d.cutting.now = c.Now, c.Now
 	if d.store, err = openLogStore(dir, kind, old, logger); err != nil {
 		return nil, err
 	}
@@ -175,9 +177,11 @@ func (d *disk) write(w *stopwatch, fn func() error) (time.Duration, error) {
 	if err := d.failed(); err != nil {
 		return 0, err
 	}
-	stop := w.start()
+	begin := w.now()
+	w.begin(begin)
 	err := fn()
-	took := stop()
+	w.end()
+	took := w.now().Sub(begin)
 	if err != nil {
 		err = d.fail(err)
 	}
@@ -199,14 +203,14 @@ func (d *disk) defragment() error {
 
 // Close gives the folder back. What is under way is waited for.
 func (d *disk) Close() error {
-	close(d.closing)
+	d.abandon()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return errors.Join(d.store.Close(), d.lock.Close())
 }
 
 // abandon lets everybody go who waits for a disk that does not answer.
-func (d *disk) abandon() { close(d.closing) }
+func (d *disk) abandon() { d.closeOnce.Do(func() { close(d.closing) }) }
 
 // IsMonotonic implements raft.MonotonicLogStore.
 func (d *disk) IsMonotonic() bool { return d.store.IsMonotonic() }
@@ -294,7 +298,7 @@ func (d *disk) DeleteRange(from, to uint64) error {
 		return err
 	}
 	if d.keepFrom != nil && to < last {
-		if keep, any := d.keepFrom(); any && keep <= to {
+		if keep, any := d.keepFrom(last); any && keep <= to {
 			if keep <= from {
 				return nil
 			}

@@ -54,18 +54,29 @@ type fsm struct {
 	commands [][]byte
 	decoder  wire.TxnDecoder
 
+	// busy is the entry that is being applied. onCheck is told of a check with the state at its entry, onAlarm that there are
+	// alarms.
+	busy    stopwatch
+	onCheck func(index uint64, s *mvcc.Snapshot)
+	onAlarm func(corrupt []string)
+
 	mu    sync.Mutex // the writer's: state, and what must agree with it
 	state *mvcc.State
 }
 
 func newFSM(lessor *lease.Lessor, now func() time.Time, log *slog.Logger) *fsm {
 	s := mvcc.New()
-	return &fsm{state: s, hub: watch.NewHub(s.View()), lessor: lessor, now: now, log: log}
+	return &fsm{
+		state: s, hub: watch.NewHub(s.View()), lessor: lessor, now: now, log: log, busy: stopwatch{now: now},
+		onCheck: func(uint64, *mvcc.Snapshot) {}, onAlarm: func([]string) {},
+	}
 }
 
 // Apply implements raft.FSM; it returns an *applied.
 func (f *fsm) Apply(l *raft.Log) any {
 	out := &applied{began: f.now()}
+	f.busy.begin(out.began)
+	defer f.busy.end()
 	f.bytes.Add(int64(len(l.Data)))
 	f.entries.Add(1)
 	commands, quota, err := splitEntry(f.commands[:0], l.Data)
@@ -141,10 +152,10 @@ func (f *fsm) command(index uint64, data []byte, quota int64) (o outcome) {
 	if err := proto.Unmarshal(data, c); err != nil {
 		unreadable(index, err)
 	}
-	return f.apply(c, quota)
+	return f.apply(index, c, quota)
 }
 
-func (f *fsm) apply(c *storev1.Command, quota int64) (o outcome) {
+func (f *fsm) apply(index uint64, c *storev1.Command, quota int64) (o outcome) {
 	switch c := c.Command.(type) {
 	case *storev1.Command_Txn:
 		o.txn, o.err = f.state.Txn(wire.ToTxn(c.Txn), quota)
@@ -158,15 +169,27 @@ func (f *fsm) apply(c *storev1.Command, quota int64) (o outcome) {
 		o.err = f.state.RevokeLease(c.LeaseRevoke.Id)
 		f.lessor.Revoked(c.LeaseRevoke.Id)
 	case *storev1.Command_Alarm:
-		if c.Alarm.Alarm == storev1.AlarmType_ALARM_TYPE_NO_SPACE {
-			f.state.SetNoSpace(c.Alarm.Raised)
-		}
+		f.alarm(c.Alarm)
+	case *storev1.Command_Check:
+		s := f.state.Snapshot()
+		s.AppliedIndex = index
+		f.onCheck(index, s)
 	case *storev1.Command_Member:
 		f.state.SetMember(c.Member.Name, c.Member.ClientAddress)
 	default:
 		panic(fmt.Sprintf("the log has a command that this version does not know (%T): update this member", c))
 	}
 	return o
+}
+
+func (f *fsm) alarm(c *storev1.AlarmCommand) {
+	switch c.Alarm {
+	case storev1.AlarmType_ALARM_TYPE_NO_SPACE:
+		f.state.SetNoSpace(c.Raised)
+	case storev1.AlarmType_ALARM_TYPE_CORRUPT:
+		f.state.SetCorrupt(c.Member, c.Raised)
+		f.onAlarm(f.state.Corrupt())
+	}
 }
 
 // promote starts the lessor with the leases as they are: no grant or revocation can come between.
@@ -209,6 +232,7 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	expire := s.Incarnation() != f.state.Incarnation()
 	f.state = s
 	f.hub.Reset(s.View(), expire)
+	f.onAlarm(s.Corrupt())
 	f.mu.Unlock()
 	if index > f.applied.Load() { // a restored backup carries no index of this log
 		f.applied.Store(index)

@@ -12,12 +12,8 @@ import (
 	"github.com/orrery-io/orrery/services/store/kv"
 )
 
-const (
-	// housekeeping is how often compaction and the log's length are looked at.
-	housekeeping = 5 * time.Second
-	// stuckAfter is how long an entry may be in flight before the member is taken to be stuck.
-	stuckAfter = 20 * time.Second
-)
+// housekeeping is how often compaction and the log's length are looked at.
+const housekeeping = 5 * time.Second
 
 // followLeadership does the leader's work while this member leads, until ctx ends. notify tells of each change.
 func (n *Node) followLeadership(ctx context.Context, notify <-chan bool) {
@@ -49,8 +45,10 @@ func (n *Node) startLeading(ctx context.Context) func() {
 			return // lost it already: the notification is on its way
 		}
 		n.fsm.promote()
+		n.changing.Lock() // a change of the voters looks again
 		l.sole.Store(n.soleVoter())
 		close(l.ready)
+		n.changing.Unlock()
 		n.changed.wake()
 		n.log.Info("this store member leads", "term", l.term)
 		n.lessor.Run(ctx, n.expireLease)
@@ -58,6 +56,7 @@ func (n *Node) startLeading(ctx context.Context) func() {
 	return func() {
 		cancel()
 		n.lead.CompareAndSwap(l, nil)
+		n.progress.reset()
 		n.changed.wake()
 		done.Wait()
 		n.lessor.Demote()
@@ -94,7 +93,7 @@ func (n *Node) expireLease(ctx context.Context, id int64) error {
 func (n *Node) keepHouse(ctx context.Context) {
 	ticker := n.cfg.Clock.NewTicker(housekeeping)
 	defer ticker.Stop()
-	c := compactor{retention: n.cfg.Retention, historyBytes: n.cfg.HistoryBytes}
+	c := compactor{retention: n.cfg.Retention, historyBytes: n.cfg.HistoryBytes, revisions: n.cfg.HistoryRevisions}
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,39 +110,6 @@ func (n *Node) keepHouse(ctx context.Context) {
 					n.log.Warn("compaction failed, it is tried again", "revision", rev, "err", err)
 				}
 			}
-		}
-	}
-}
-
-// keepWatch sends progress notices and looks after the disk, until ctx ends. Nothing in it waits for the disk.
-func (n *Node) keepWatch(ctx context.Context) {
-	disk := n.cfg.Clock.NewTicker(housekeeping)
-	defer disk.Stop()
-	progress := n.cfg.Clock.NewTicker(n.cfg.ProgressInterval)
-	defer progress.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-progress.C():
-			n.fsm.hub.Tick()
-		case <-disk.C():
-			n.watchDisk()
-		}
-	}
-}
-
-// watchDisk gives up when the leader's disk does not answer: its heartbeats would go on and keep the others from electing
-// a leader that works.
-func (n *Node) watchDisk() {
-	since := n.proposer.since.Load()
-	if since == 0 {
-		return
-	}
-	if took := time.Duration(n.cfg.Clock.Now().UnixNano() - since); took > stuckAfter {
-		n.log.Error("a write to the store's log takes very long: its disk may be stuck", "took", took)
-		if l := n.lead.Load(); l != nil && !l.sole.Load() {
-			n.fail(errors.New("the store's disk does not answer: this member ends so that another one can lead"))
 		}
 	}
 }

@@ -113,7 +113,7 @@ func TestKeptEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep := uint64(40)
-	d.keepFrom = func() (uint64, bool) { return keep, true }
+	d.keepFrom = func(uint64) (uint64, bool) { return keep, true }
 	for _, want := range []uint64{40, 40, 71} {
 		if want == 71 {
 			keep = 90

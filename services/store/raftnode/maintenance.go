@@ -24,6 +24,11 @@ type Status struct {
 	QuotaBytes          int64
 	LogFileBytes        int64
 	Watchers, Proposals int
+	LogStore            LogStore
+	Version             string
+	Alarms              []Alarm
+	// Problem is why the member is not fit to serve, nil when it is.
+	Problem error
 }
 
 // Status describes this member as it is, without asking the others.
@@ -32,6 +37,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Stats: n.fsm.hub.View().Stats(), Name: n.cfg.Name, Leader: string(leader), Leads: n.isLeader(),
 		Term: n.raft.CurrentTerm(), LastIndex: n.raft.LastIndex(), Applied: n.fsm.applied.Load(),
+		LogStore: n.disk.kind, Version: n.cfg.Version, Alarms: n.Alarms(), Problem: n.Problem(),
 		QuotaBytes: n.cfg.QuotaBytes, LogFileBytes: n.disk.size(), Watchers: n.fsm.hub.Watchers(), Proposals: n.proposer.waiting(),
 	}
 }
@@ -93,11 +99,4 @@ func (n *Node) Defragment() (before, after int64, err error) {
 		return 0, 0, fmt.Errorf("defragmenting the store's log: %w", err)
 	}
 	return before, n.disk.size(), nil
-}
-
-// SetNoSpace raises or clears the NOSPACE alarm.
-func (n *Node) SetNoSpace(ctx context.Context, raised bool) error {
-	_, err := n.do(ctx, &storev1.Command{Command: &storev1.Command_Alarm{
-		Alarm: &storev1.AlarmCommand{Alarm: storev1.AlarmType_ALARM_TYPE_NO_SPACE, Raised: raised}}})
-	return err
 }

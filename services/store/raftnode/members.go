@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"google.golang.org/grpc/status"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
@@ -84,26 +86,43 @@ func (n *Node) Promote(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.LeaderWait)
 	defer cancel()
 	resp, err := storev1.NewMaintenanceServiceClient(conn).Status(ctx, &storev1.StatusRequest{})
 	if err != nil {
-		return fmt.Errorf("learner %q does not answer at %s: %w", name, m.RaftAddress, err)
+		return fmt.Errorf("%w: learner %q does not answer at %s (%s): start it, and promote it when it has caught up", kv.ErrInvalid, name, m.RaftAddress, dialError(err))
 	}
 	if have, want := resp.RaftAppliedIndex, n.fsm.applied.Load(); have+maxLag < want {
-		return fmt.Errorf("%w: learner %q has applied log entry %d of %d: wait until it has caught up", kv.ErrInvalid, name, have, want)
+		return fmt.Errorf("%w: learner %q has applied log entry %d of %d, it lags by %d: wait until it has caught up", kv.ErrInvalid, name, have, want, want-have)
 	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	defer n.lookAlone()
 	if l := n.lead.Load(); l != nil {
 		l.sole.Store(false) // before the other one can vote
 	}
-	// What was set for a cluster of one is too nervous for several.
-	if rc := n.raft.ReloadableConfig(); rc.HeartbeatTimeout < time.Second && n.cfg.HeartbeatTimeout == soleHeartbeat {
-		rc.HeartbeatTimeout, rc.ElectionTimeout = time.Second, time.Second
-		if err := n.raft.ReloadConfig(rc); err != nil {
-			n.log.Warn("adapting the election time-out failed", "err", err)
+	return changeError(n.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(m.RaftAddress), 0, changeTimeout).Error())
+}
+
+// lookAlone notes whether this member, if it leads, is the only voter: then it need not ask anybody before it answers a
+// read. It is called after each change of the members.
+func (n *Node) lookAlone() {
+	if l := n.lead.Load(); l != nil {
+		select {
+		case <-l.ready:
+			l.sole.Store(n.soleVoter())
+		default: // it is looked at then
 		}
 	}
-	return changeError(n.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(m.RaftAddress), 0, changeTimeout).Error())
+}
+
+// dialError is why a peer was not reached, without the layers around it.
+func dialError(err error) string {
+	text := status.Convert(err).Message()
+	if i := strings.LastIndex(text, "dial tcp"); i >= 0 {
+		text = strings.TrimSuffix(text[i:], `"`)
+	}
+	return text
 }
 
 // Remove takes a member out; a leader that removes itself steps down.
@@ -122,7 +141,11 @@ func (n *Node) Remove(ctx context.Context, name string) error {
 	if m.Voter && voters == 1 {
 		return fmt.Errorf("%w: %q is the only voting member: the store would be gone", kv.ErrInvalid, name)
 	}
-	if err := changeError(n.raft.RemoveServer(raft.ServerID(name), 0, changeTimeout).Error()); err != nil {
+	n.changing.Lock()
+	err = changeError(n.raft.RemoveServer(raft.ServerID(name), 0, changeTimeout).Error())
+	n.lookAlone()
+	n.changing.Unlock()
+	if err != nil {
 		return err
 	}
 	if name == n.cfg.Name {

@@ -12,8 +12,6 @@ import (
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
 
-	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
-	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/lease"
 )
 
@@ -26,8 +24,9 @@ type Node struct {
 	identity *identity
 	mux      *mux
 	raft     *raft.Raft
-	// transport is Raft's.
-	transport *raft.NetworkTransport
+	// transport is Raft's; progress is read off it.
+	transport *transport
+	progress  *progress
 	fsm       *fsm
 	lessor    *lease.Lessor
 	proposer  *proposer
@@ -41,6 +40,10 @@ type Node struct {
 	// following is the leader when that is another member.
 	following following
 	failed    chan error
+	health    health
+	checks    checks
+	// changing is held while the voters are changed.
+	changing sync.Mutex
 
 	connMu sync.Mutex
 	conns  map[string]*grpc.ClientConn
@@ -79,11 +82,18 @@ func Open(cfg Config) (_ *Node, err error) {
 		conns: map[string]*grpc.ClientConn{}, ctx: ctx, stop: stop,
 	}
 	n.fsm = newFSM(n.lessor, cfg.Clock.Now, cfg.Logger)
+	n.fsm.onCheck, n.fsm.onAlarm = n.noteCheck, n.heedAlarms
+	n.checks.byIndex = map[uint64]*checked{}
+	if n.checks.after, err = d.LastIndex(); err != nil {
+		stop()
+		return nil, err
+	}
 	n.rounds = &rounds{ctx: ctx, done: &n.done}
 	n.mux = newMux(&n.cfg, st.identity)
-	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	n.progress = newProgress(cfg.Clock, d.appended.Load, max(4*cfg.SnapshotBytes, minKept))
+	n.transport = &transport{progress: n.progress, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: streamLayer{n.mux.raft, n.mux}, MaxPool: 4, Timeout: 10 * time.Second, Logger: newRaftLogger(cfg.Logger), MsgpackUseNewTimeFormat: true,
-	})
+	})}
 	notify := make(chan bool, 16)
 	if err := n.startRaft(st, notify); err != nil {
 		stop()
@@ -105,6 +115,10 @@ func Open(cfg Config) (_ *Node, err error) {
 	n.done.Go(func() { n.keepHouse(ctx) })
 	n.done.Go(func() { n.keepWatch(ctx) })
 	n.done.Go(func() { n.announce(ctx) })
+	n.done.Go(func() { n.announceMove(ctx) })
+	n.done.Go(func() { n.keepLeader(ctx) })
+	n.done.Go(func() { n.keepChecking(ctx) })
+	n.standAlone()
 	return n, nil
 }
 
@@ -125,6 +139,7 @@ func (n *Node) startRaft(st *storage, notify chan bool) (err error) {
 	rc.Logger = newRaftLogger(cfg.Logger)
 	d := st.disk
 	d.onFailure = n.fail
+	d.keepFrom = n.progress.keepFrom
 	if n.raft, err = raft.NewRaft(rc, n.fsm, d, d, st.snapshots, n.transport); err != nil {
 		return fmt.Errorf("starting the store from %s: %w", cfg.DataDir, err)
 	}
@@ -194,29 +209,6 @@ func (n *Node) removed() bool {
 	return true
 }
 
-// announce tells the cluster where clients reach this member, as soon as there is a leader that takes it.
-func (n *Node) announce(ctx context.Context) {
-	if n.cfg.ClientAddress == "" {
-		return
-	}
-	for n.WaitReady(ctx) == nil {
-		if n.fsm.members()[n.cfg.Name] == n.cfg.ClientAddress {
-			return
-		}
-		_, err := n.do(ctx, &storev1.Command{Command: &storev1.Command_Member{
-			Member: &storev1.MemberRecord{Name: n.cfg.Name, ClientAddress: n.cfg.ClientAddress}}})
-		switch {
-		case err == nil, ctx.Err() != nil:
-			return
-		case errors.Is(err, kv.ErrNoLeader), errors.Is(err, kv.ErrOutcomeUnknown):
-			// The leader went away meanwhile; the next one knows whether it is done.
-		default:
-			n.log.Warn("announcing the client address failed", "err", err)
-			return
-		}
-	}
-}
-
 // WaitReady waits until the member shows everything that was acknowledged before it started.
 func (n *Node) WaitReady(ctx context.Context) error {
 	for {
@@ -242,6 +234,9 @@ func (n *Node) StepDown() {
 	if !n.isLeader() || n.soleVoter() {
 		return
 	}
+	if disk, _ := n.stall(); disk > 0 {
+		return // it holds up the library, which would have to do it
+	}
 	if err := n.raft.LeadershipTransfer().Error(); err != nil {
 		n.log.Info("handing leadership over failed: the others elect a leader", "err", err)
 	}
@@ -249,28 +244,3 @@ func (n *Node) StepDown() {
 
 // EndWatches ends all watches, so that their clients resume on another member.
 func (n *Node) EndWatches() { n.fsm.hub.Close() }
-
-// Close ends everything and waits for it. StepDown before it spares the others an election.
-func (n *Node) Close() error {
-	var err error
-	n.close.Do(func() {
-		n.fsm.hub.Close()
-		n.stop()
-		n.changed.wake()
-		n.peers.Stop()
-		err = n.raft.Shutdown().Error()
-		n.connMu.Lock()
-		for _, c := range n.conns {
-			c.Close()
-		}
-		n.connMu.Unlock()
-		n.transport.Close()
-		n.mux.Close()
-		n.rounds.mu.Lock()
-		//lint:ignore SA2001 no round begins after this: who had the lock before may still have added to done
-		n.rounds.mu.Unlock()
-		n.done.Wait()
-		err = errors.Join(err, n.disk.Close())
-	})
-	return err
-}

@@ -17,8 +17,12 @@ import (
 const (
 	snapshotDir = "snapshots"
 	// snapshotSumFile, beside a snapshot, is the checksum of what its meta.json says; that has none of its own.
-	snapshotSumFile = "meta.sum"
-	snapshotsKept   = 2
+	snapshotSumFile   = "meta.sum"
+	snapshotStateFile = "state.bin" // the content
+	snapshotMetaFile  = "meta.json"
+	// damagedSuffix is that of a snapshot that was put aside; its end makes the library pass over it.
+	damagedSuffix = ".damaged.tmp"
+	snapshotsKept     = 2
 )
 
 // snapshotStore keeps Raft's snapshots, each a folder. The library's store checks the content of a snapshot when it reads
@@ -98,15 +102,16 @@ func (s *snapshotStore) check(n snapshotName) error {
 	if err != nil {
 		return damaged(path, "%v", err)
 	}
-	size, err := io.Copy(io.Discard, content)
-	if err = errors.Join(err, content.Close()); err != nil {
+	content.Close()
+	state, err := os.Stat(filepath.Join(path, snapshotStateFile))
+	if err != nil {
 		return damaged(path, "%v", err)
 	}
 	want, err := os.ReadFile(filepath.Join(path, snapshotSumFile))
 	switch {
 	case err != nil:
 		return damaged(path, "%v", err)
-	case meta.Term != n.term || meta.Index != n.index || meta.ID != n.name || meta.Version != raft.SnapshotVersionMax || meta.Size != size ||
+	case meta.Term != n.term || meta.Index != n.index || meta.ID != n.name || meta.Version != raft.SnapshotVersionMax || meta.Size != state.Size() ||
 		string(want) != string(metaSum(meta)):
 		return damaged(path, "its meta.json has a wrong checksum")
 	}
@@ -123,12 +128,13 @@ func (s *snapshotStore) verify(first, last uint64, log *slog.Logger) (uint64, er
 	}
 	var bad []snapshotName
 	var why error
-	for _, n := range names {
+	for i, n := range names {
 		err := s.check(n)
 		if err == nil {
 			if why != nil && (first == 0 || first > n.index+1 || last < bad[0].index) {
 				return 0, why
 			}
+			s.sweep(names[i+1:], log)
 			return n.index, s.putAside(bad, log)
 		}
 		bad = append(bad, n)
@@ -139,7 +145,31 @@ func (s *snapshotStore) verify(first, last uint64, log *slog.Logger) (uint64, er
 	if why != nil && (first != 1 || last < bad[0].index) {
 		return 0, why
 	}
+	s.sweep(nil, log)
 	return 0, s.putAside(bad, log)
+}
+
+// sweep removes what a crash left of snapshots that were being written, and of those that were being deleted: nobody else
+// does, and each can be as large as the store. older are those before the newest one.
+func (s *snapshotStore) sweep(older []snapshotName, log *slog.Logger) {
+	var left []string
+	for _, n := range older {
+		if _, err := os.Stat(filepath.Join(s.dir, n.name, snapshotMetaFile)); errors.Is(err, os.ErrNotExist) {
+			left = append(left, n.name)
+		}
+	}
+	entries, err := os.ReadDir(s.dir)
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, ".tmp") && !strings.HasSuffix(name, damagedSuffix) {
+			left = append(left, name)
+		}
+	}
+	for _, name := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, name)))
+	}
+	if err != nil {
+		log.Warn("what a crash left of a snapshot cannot be removed, it takes space", "path", s.dir, "err", err)
+	}
 }
 
 // putAside renames damaged snapshots, so that nobody takes them for one.
@@ -147,7 +177,7 @@ func (s *snapshotStore) putAside(bad []snapshotName, log *slog.Logger) error {
 	for _, n := range bad {
 		path := filepath.Join(s.dir, n.name)
 		log.Warn("a snapshot is damaged, what it holds is taken from the one before and from the log", "path", path)
-		if err := os.Rename(path, path+".damaged.tmp"); err != nil {
+		if err := os.Rename(path, path+damagedSuffix); err != nil {
 			return err
 		}
 	}

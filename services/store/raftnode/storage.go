@@ -23,6 +23,9 @@ func openStorage(cfg *Config) (_ *storage, err error) {
 	if err := checkFinished(cfg.DataDir); err != nil {
 		return nil, err
 	}
+	if err := makeFolder(cfg.DataDir); err != nil {
+		return nil, fmt.Errorf("the store's data folder cannot be made: %w: check the path and its permissions", err)
+	}
 	id, stranger, err := openIdentity(cfg.DataDir, cfg.Name)
 	if err != nil {
 		return nil, err

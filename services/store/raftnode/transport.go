@@ -42,8 +42,12 @@ type mux struct {
 	clock     clock.PassiveClock
 
 	raft, grpc *queueListener
-	stop       context.CancelFunc
-	done       sync.WaitGroup
+	// lost is told when a connection of Raft's ended.
+	lost chan struct{}
+	// cut: no connection is made or taken.
+	cut  atomic.Bool
+	stop context.CancelFunc
+	done sync.WaitGroup
 }
 
 func newMux(c *Config, id *identity) *mux {
@@ -51,7 +55,13 @@ func newMux(c *Config, id *identity) *mux {
 	addr := advertised(c.AdvertiseAddr)
 	m := &mux{
 		ln: c.Listener, server: c.ServerTLS, client: c.ClientTLS, allow: c.AllowPeer, id: id, clock: c.Clock, log: c.Logger, stop: stop,
-		raft: newQueueListener(addr), grpc: newQueueListener(addr),
+		raft: newQueueListener(addr), grpc: newQueueListener(addr), lost: make(chan struct{}, 1),
+	}
+	m.raft.onEnd = func() {
+		select {
+		case m.lost <- struct{}{}:
+		default:
+		}
 	}
 	m.done.Go(func() { m.accept(ctx) })
 	return m
@@ -66,6 +76,18 @@ func (m *mux) Close() {
 	m.done.Wait()
 	m.raft.Close() // what was greeted meanwhile
 	m.grpc.Close()
+}
+
+// errCut ends calls while the port is cut off.
+var errCut = errors.New("this member has cut itself off: its disk or its state machine does not answer")
+
+// setCut cuts the port off from all peers, or lets them in again.
+func (m *mux) setCut(cut bool) {
+	if m.cut.Swap(cut) == cut || !cut {
+		return
+	}
+	m.raft.drop()
+	m.grpc.drop()
 }
 
 func (m *mux) accept(ctx context.Context) {
@@ -120,10 +142,12 @@ func (m *mux) greet(ctx context.Context, conn net.Conn) {
 		conn.Close()
 		return
 	}
-	switch greeting[0] {
-	case protocolRaft:
+	switch kind := greeting[0]; {
+	case m.cut.Load():
+		conn.Close()
+	case kind == protocolRaft:
 		m.raft.put(conn)
-	case protocolGRPC:
+	case kind == protocolGRPC:
 		m.grpc.put(conn)
 	default:
 		conn.Close()
@@ -150,8 +174,16 @@ func (m *mux) related(cluster uint64, conn net.Conn) bool {
 
 // dial connects to a peer for one of the protocols.
 func (m *mux) dial(ctx context.Context, address string, protocol byte) (net.Conn, error) {
+	if m.cut.Load() {
+		return nil, errCut
+	}
 	var conn net.Conn
 	var err error
+	if address == m.raft.addr.String() && protocol == protocolRaft { // this member itself
+		here, there := net.Pipe()
+		m.done.Go(func() { m.raft.put(there) })
+		return here, nil
+	}
 	if m.client == nil {
 		conn, err = new(net.Dialer).DialContext(ctx, "tcp", address)
 	} else {
@@ -177,7 +209,11 @@ type streamLayer struct {
 func (s streamLayer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	return s.mux.dial(ctx, string(address), protocolRaft)
+	conn, err := s.mux.dial(ctx, string(address), protocolRaft)
+	if err != nil {
+		return nil, err
+	}
+	return s.track(conn), nil
 }
 
 // queueListener is a listener that gets its connections from the mux.
@@ -187,6 +223,9 @@ type queueListener struct {
 	closed chan struct{}
 	once   sync.Once
 
+	// onEnd, when set, is called when the other side of a connection has ended it.
+	onEnd func()
+
 	mu   sync.Mutex
 	open map[*trackedConn]struct{}
 }
@@ -195,6 +234,14 @@ type queueListener struct {
 type trackedConn struct {
 	net.Conn
 	of *queueListener
+}
+
+func (c *trackedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && c.of.onEnd != nil && !errors.Is(err, net.ErrClosed) {
+		c.of.onEnd()
+	}
+	return n, err
 }
 
 func (c *trackedConn) Close() error {
@@ -209,15 +256,21 @@ func newQueueListener(addr net.Addr) *queueListener {
 }
 
 func (q *queueListener) put(c net.Conn) {
-	t := &trackedConn{Conn: c, of: q}
-	q.mu.Lock()
-	q.open[t] = struct{}{}
-	q.mu.Unlock()
+	t := q.track(c)
 	select {
 	case q.conns <- t:
 	case <-q.closed:
 		t.Close()
 	}
+}
+
+// track makes a connection end with the listener.
+func (q *queueListener) track(c net.Conn) *trackedConn {
+	t := &trackedConn{Conn: c, of: q}
+	q.mu.Lock()
+	q.open[t] = struct{}{}
+	q.mu.Unlock()
+	return t
 }
 
 func (q *queueListener) Accept() (net.Conn, error) {
@@ -233,13 +286,18 @@ func (q *queueListener) Addr() net.Addr { return q.addr }
 
 func (q *queueListener) Close() error {
 	q.once.Do(func() { close(q.closed) })
+	q.drop()
+	return nil
+}
+
+// drop ends all connections.
+func (q *queueListener) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for c := range q.open {
 		c.Conn.Close()
 	}
 	clear(q.open)
-	return nil
 }
 
 // advertised is a network address that is a name others use.

@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"google.golang.org/grpc"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
-	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/raftnode"
 	"github.com/orrery-io/orrery/services/store/wire"
 )
@@ -30,18 +28,17 @@ func NewMaintenance(n *raftnode.Node, peer bool) *Maintenance {
 // Status implements MaintenanceService.
 func (m *Maintenance) Status(context.Context, *storev1.StatusRequest) (*storev1.StatusResponse, error) {
 	s := m.node.Status()
+	kinds, members := alarms(s.Alarms)
+	problem := ""
+	if s.Problem != nil {
+		problem = s.Problem.Error()
+	}
 	return &storev1.StatusResponse{
 		Name: s.Name, Leader: s.Leads, LeaderName: s.Leader, RaftTerm: s.Term, RaftIndex: s.LastIndex, RaftAppliedIndex: s.Applied,
 		Revision: s.Revision, CompactRevision: s.CompactRevision, SizeBytes: s.SizeBytes, LiveBytes: s.LiveBytes, Keys: s.Keys,
-		QuotaBytes: s.QuotaBytes, LogFileBytes: s.LogFileBytes, Alarms: alarms(s.NoSpace), Watchers: int64(s.Watchers), Leases: int64(s.Leases),
+		QuotaBytes: s.QuotaBytes, LogFileBytes: s.LogFileBytes, Alarms: kinds, AlarmMembers: members, Watchers: int64(s.Watchers), Leases: int64(s.Leases),
+		Problem: problem, Version: s.Version, LogStore: string(s.LogStore), ClusterId: m.node.ClusterName(),
 	}, nil
-}
-
-func alarms(noSpace bool) []storev1.AlarmType {
-	if noSpace {
-		return []storev1.AlarmType{storev1.AlarmType_ALARM_TYPE_NO_SPACE}
-	}
-	return nil
 }
 
 // Snapshot implements MaintenanceService.
@@ -139,17 +136,4 @@ func (c *chunkReader) Read(p []byte) (int, error) {
 func (m *Maintenance) Defragment(context.Context, *storev1.DefragmentRequest) (*storev1.DefragmentResponse, error) {
 	before, after, err := m.node.Defragment()
 	return &storev1.DefragmentResponse{BytesBefore: before, BytesAfter: after}, wire.ToStatus(err)
-}
-
-// ListAlarms implements MaintenanceService.
-func (m *Maintenance) ListAlarms(context.Context, *storev1.ListAlarmsRequest) (*storev1.ListAlarmsResponse, error) {
-	return &storev1.ListAlarmsResponse{Alarms: alarms(m.node.Status().NoSpace)}, nil
-}
-
-// DisarmAlarm implements MaintenanceService.
-func (m *Maintenance) DisarmAlarm(ctx context.Context, req *storev1.DisarmAlarmRequest) (*storev1.DisarmAlarmResponse, error) {
-	if req.Alarm != storev1.AlarmType_ALARM_TYPE_NO_SPACE {
-		return nil, wire.ToStatus(fmt.Errorf("%w: there is no alarm %v", kv.ErrInvalid, req.Alarm))
-	}
-	return &storev1.DisarmAlarmResponse{}, wire.ToStatus(m.node.SetNoSpace(ctx, false))
 }

@@ -25,8 +25,8 @@ type Membership struct {
 func NewMembership(n *raftnode.Node, peer bool) *Membership { return &Membership{node: n, peer: peer} }
 
 // ListMembers implements MembershipService.
-func (m *Membership) ListMembers(context.Context, *storev1.ListMembersRequest) (*storev1.ListMembersResponse, error) {
-	ms, err := m.node.Members()
+func (m *Membership) ListMembers(ctx context.Context, _ *storev1.ListMembersRequest) (*storev1.ListMembersResponse, error) {
+	ms, err := m.node.SurveyMembers(ctx)
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
@@ -38,6 +38,7 @@ func (m *Membership) ListMembers(context.Context, *storev1.ListMembersRequest) (
 		}
 		resp.Members = append(resp.Members, &storev1.Member{
 			Name: x.Name, RaftAddress: x.RaftAddress, ClientAddress: x.ClientAddress, Role: role, Leader: x.Leader,
+			Lag: x.Lag, Healthy: x.Problem == "", Problem: x.Problem, Version: x.Version, AppliedIndex: x.Applied,
 		})
 	}
 	return resp, nil

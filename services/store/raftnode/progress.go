@@ -1,0 +1,176 @@
+package raftnode
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// caughtUp is how many entries behind the end of the log a follower may be that needs no entries kept for it.
+	caughtUp = 256
+	// keepIdle is for how long entries are kept for a follower that makes no progress.
+	keepIdle = time.Minute
+	// minKept is the least size to which the log may grow for the sake of a follower.
+	minKept = 512 << 20
+)
+
+// progress is how far the leader has brought each of its followers. The library does not tell, so it is read off the calls
+// that it makes. It serves two ends: the lag of each member, and that old entries are not deleted while a follower that
+// was sent a snapshot still needs them: otherwise, under load, each snapshot would be followed by the next.
+type progress struct {
+	clock clock.PassiveClock
+	// appended counts the bytes added to the log, maxKept bounds those that are kept for a follower.
+	appended func() int64
+	maxKept  int64
+
+	mu        sync.Mutex
+	followers map[string]*follower
+}
+
+type follower struct {
+	// sent is the last entry that the follower was sent and took, or is about to.
+	sent uint64
+	// keep is the entry from which on the log is kept, 0 for none.
+	keep uint64
+	// moved is when there was progress last, bytes how much had been appended when keeping began.
+	moved time.Time
+	bytes int64
+	// installing counts the snapshots on the way.
+	installing int
+}
+
+func newProgress(c clock.PassiveClock, appended func() int64, maxKept int64) *progress {
+	return &progress{clock: c, appended: appended, maxKept: maxKept, followers: map[string]*follower{}}
+}
+
+// reset forgets everything: this member does not lead any more.
+func (p *progress) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.followers)
+}
+
+func (p *progress) get(id raft.ServerID) *follower {
+	f := p.followers[string(id)]
+	if f == nil {
+		f = &follower{}
+		p.followers[string(id)] = f
+	}
+	return f
+}
+
+// took notes that a follower has the entries up to index.
+func (p *progress) took(id raft.ServerID, index uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.get(id)
+	if f.sent == index {
+		return
+	}
+	f.sent, f.moved = index, p.clock.Now()
+	if f.keep > 0 {
+		f.keep = max(f.keep, index)
+	}
+}
+
+// install notes that a snapshot that ends with index is sent to a follower; the function that it returns, that this ended.
+func (p *progress) install(id raft.ServerID, index uint64) (done func(ok bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.get(id)
+	f.installing++
+	f.keep, f.moved, f.bytes = index, p.clock.Now(), p.appended()
+	return func(ok bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		f.installing--
+		f.moved = p.clock.Now()
+		if ok {
+			f.sent = max(f.sent, index)
+		}
+	}
+}
+
+// keepFrom is the first entry that a follower still needs. last is the end of the log.
+func (p *progress) keepFrom(last uint64) (index uint64, any bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.followers {
+		if f.keep == 0 {
+			continue
+		}
+		idle := f.installing == 0 && p.clock.Since(f.moved) > keepIdle
+		if f.installing == 0 && f.sent+caughtUp >= last || idle || p.appended()-f.bytes > p.maxKept {
+			f.keep = 0
+			continue
+		}
+		if !any || f.keep < index {
+			index, any = f.keep, true
+		}
+	}
+	return index, any
+}
+
+// lag is how many entries of the log, which ends with last, a follower was not sent yet; false when nothing is known of it.
+func (p *progress) lag(id string, last uint64) (uint64, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.followers[id]
+	if f == nil || f.sent == 0 {
+		return 0, false
+	}
+	return last - min(f.sent, last), true
+}
+
+// transport is the library's, watched.
+type transport struct {
+	*raft.NetworkTransport
+	progress *progress
+}
+
+// AppendEntries implements raft.Transport.
+func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	err := t.NetworkTransport.AppendEntries(id, target, args, resp)
+	if err == nil && resp.Success && args.PrevLogEntry > 0 { // not a heartbeat
+		t.progress.took(id, args.PrevLogEntry+uint64(len(args.Entries)))
+	}
+	return err
+}
+
+// AppendEntriesPipeline implements raft.Transport.
+func (t *transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	p, err := t.NetworkTransport.AppendEntriesPipeline(id, target)
+	if err != nil {
+		return nil, err
+	}
+	return &pipeline{AppendPipeline: endOnRefusal(p), id: id, progress: t.progress}, nil
+}
+
+// InstallSnapshot implements raft.Transport.
+func (t *transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	done := t.progress.install(id, args.LastLogIndex)
+	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
+	done(err == nil && resp.Success)
+	return err
+}
+
+// pipeline is used once a follower takes what it is sent. Few calls are under way at a time, so what was sent is nearly
+// what was taken.
+type pipeline struct {
+	raft.AppendPipeline
+	id       raft.ServerID
+	progress *progress
+}
+
+// AppendEntries implements raft.AppendPipeline.
+func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	f, err := p.AppendPipeline.AppendEntries(args, resp)
+	if err == nil && args.PrevLogEntry > 0 {
+		p.progress.took(p.id, args.PrevLogEntry+uint64(len(args.Entries)))
+	}
+	return f, err
+}
