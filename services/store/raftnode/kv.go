@@ -154,19 +154,14 @@ func (n *Node) LeaseKeepAlive(ctx context.Context, id int64) (kv.Lease, error) {
 	var ttl int64
 	err := n.retry(ctx, func(ctx context.Context) (err error) {
 		if n.isLeader() {
-			ttl, err = n.lessor.KeepAlive(id)
+			ttl, err = n.renew(ctx, id)
 			return err
 		}
-		conn, err := n.LeaderConn(ctx)
-		if err != nil {
+		return n.askLeader(ctx, kv.ErrNoLeader, func(ctx context.Context, leader storev1.PeerServiceClient) error {
+			resp, err := leader.KeepAlive(ctx, &storev1.KeepAliveRequest{Id: id})
+			ttl = resp.GetGrantedTtlSeconds()
 			return err
-		}
-		resp, err := storev1.NewPeerServiceClient(conn).KeepAlive(ctx, &storev1.KeepAliveRequest{Id: id})
-		if err != nil {
-			return peerError(ctx, err, kv.ErrNoLeader)
-		}
-		ttl = resp.GrantedTtlSeconds
-		return nil
+		})
 	})
 	if err != nil {
 		return kv.Lease{}, err

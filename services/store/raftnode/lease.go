@@ -2,6 +2,7 @@ package raftnode
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -49,4 +50,27 @@ func (n *Node) Leases(ctx context.Context) ([]int64, error) {
 	n.fsm.mu.Lock()
 	defer n.fsm.mu.Unlock()
 	return slices.Sorted(maps.Keys(n.fsm.state.LeaseTTLs())), nil
+}
+
+// renew gives a lease its whole time again and returns that in seconds. A leader that was cut off or stopped for a while
+// may have been replaced without knowing; what it promises binds nobody. So the answer counts only once a majority has
+// confirmed, after the renewal, that it leads: a leader that comes later counts from a later moment.
+func (n *Node) renew(ctx context.Context, id int64) (ttl int64, err error) {
+	l := n.lead.Load()
+	if l == nil {
+		return 0, kv.ErrNoLeader
+	}
+	ttl, err = n.lessor.KeepAlive(id)
+	if errors.Is(err, kv.ErrNoLeader) {
+		return 0, err
+	}
+	if !n.Linear() {
+		if _, lost := n.rounds.join(ctx, n.readRound); lost != nil {
+			return 0, lost
+		}
+	}
+	if n.lead.Load() != l || l.term != n.raft.CurrentTerm() {
+		return 0, kv.ErrNoLeader
+	}
+	return ttl, err
 }

@@ -209,8 +209,8 @@ func (p *peerServer) ReadIndex(ctx context.Context, _ *storev1.ReadIndexRequest)
 	return &storev1.ReadIndexResponse{Index: index}, nil
 }
 
-func (p *peerServer) KeepAlive(_ context.Context, req *storev1.KeepAliveRequest) (*storev1.KeepAliveResponse, error) {
-	ttl, err := p.n.lessor.KeepAlive(req.Id)
+func (p *peerServer) KeepAlive(ctx context.Context, req *storev1.KeepAliveRequest) (*storev1.KeepAliveResponse, error) {
+	ttl, err := p.n.renew(ctx, req.Id)
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/orrery-io/orrery/services/store/kv"
 )
 
-// TestReadIndexCoversWhatFollowersShow: a leader that is slow to apply what is committed must not answer reads as of before
-// it. A follower may have shown it to somebody already.
-func TestReadIndexCoversWhatFollowersShow(t *testing.T) {
+// three opens a cluster of three that works, and returns its leader and the others.
+func three(t *testing.T) (leader *Node, followers []*Node) {
+	t.Helper()
 	var listeners []net.Listener
 	var initial []Peer
 	for _, name := range []string{"one", "two", "three"} {
@@ -23,26 +24,33 @@ func TestReadIndexCoversWhatFollowersShow(t *testing.T) {
 	}
 	var nodes []*Node
 	for i, p := range initial {
-		n, err := Open(Config{Name: p.Name, DataDir: t.TempDir(), Listener: listeners[i], InitialMembers: initial})
+		n, err := Open(Config{Name: p.Name, DataDir: t.TempDir(), Listener: listeners[i], InitialMembers: initial, LeaderWait: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = n.Close() })
 		nodes = append(nodes, n)
 	}
-	put := func(key string) kv.TxnRequest {
-		return kv.TxnRequest{Then: []kv.Op{{Put: &kv.PutRequest{Key: []byte(key)}}}}
-	}
-	if _, err := nodes[0].Txn(t.Context(), put("first")); err != nil {
+	if _, err := nodes[0].Revision(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var leader, follower *Node
 	for _, n := range nodes {
 		if n.isLeader() {
 			leader = n
 		} else {
-			follower = n
+			followers = append(followers, n)
 		}
+	}
+	return leader, followers
+}
+
+// TestReadIndexCoversWhatFollowersShow: a leader that is slow to apply what is committed must not answer reads as of before
+// it. A follower may have shown it to somebody already.
+func TestReadIndexCoversWhatFollowersShow(t *testing.T) {
+	leader, followers := three(t)
+	follower := followers[0]
+	put := func(key string) kv.TxnRequest {
+		return kv.TxnRequest{Then: []kv.Op{{Put: &kv.PutRequest{Key: []byte(key)}}}}
 	}
 	before, err := follower.Revision(t.Context())
 	if err != nil {
@@ -70,5 +78,24 @@ func TestReadIndexCoversWhatFollowersShow(t *testing.T) {
 	}
 	if err := <-wrote; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRenewalNeedsAMajority: a leader that cannot reach the others may have been replaced, and a lease that it renews may
+// end at any moment by the new one's count.
+func TestRenewalNeedsAMajority(t *testing.T) {
+	leader, followers := three(t)
+	l, err := leader.LeaseGrant(t.Context(), 0, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leader.LeaseKeepAlive(t.Context(), l.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range followers {
+		f.mux.Close() // nobody answers the leader
+	}
+	if ttl, err := leader.renew(t.Context(), l.ID); err == nil {
+		t.Errorf("a leader on its own renewed a lease for %d s", ttl)
 	}
 }
