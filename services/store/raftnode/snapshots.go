@@ -22,7 +22,7 @@ const (
 	snapshotMetaFile  = "meta.json"
 	// damagedSuffix is that of a snapshot that was put aside; its end makes the library pass over it.
 	damagedSuffix = ".damaged.tmp"
-	snapshotsKept     = 2
+	snapshotsKept = 2
 )
 
 // snapshotStore keeps Raft's snapshots, each a folder. The library's store checks the content of a snapshot when it reads
