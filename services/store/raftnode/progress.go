@@ -39,8 +39,8 @@ type follower struct {
 	// moved is when there was progress last, bytes how much had been appended when keeping began.
 	moved time.Time
 	bytes int64
-	// installing counts the snapshots on the way.
-	installing int
+	// installing counts the snapshots on the way, installs those that were begun.
+	installing, installs int
 }
 
 func newProgress(c clock.PassiveClock, appended func() int64, maxKept int64) *progress {
@@ -83,6 +83,7 @@ func (p *progress) install(id raft.ServerID, index uint64) (done func(ok bool)) 
 	defer p.mu.Unlock()
 	f := p.get(id)
 	f.installing++
+	f.installs++
 	f.keep, f.moved, f.bytes = index, p.clock.Now(), p.appended()
 	return func(ok bool) {
 		p.mu.Lock()
@@ -130,11 +131,16 @@ func (p *progress) lag(id string, last uint64) (uint64, bool) {
 type transport struct {
 	*raft.NetworkTransport
 	progress *progress
+	contacts *contacts
 }
 
 // AppendEntries implements raft.Transport.
 func (t *transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	sent := time.Now()
 	err := t.NetworkTransport.AppendEntries(id, target, args, resp)
+	if err == nil && resp.Success {
+		t.contacts.answered(id, args.Term, sent)
+	}
 	if err == nil && resp.Success && args.PrevLogEntry > 0 { // not a heartbeat
 		t.progress.took(id, args.PrevLogEntry+uint64(len(args.Entries)))
 	}
@@ -147,7 +153,7 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 	if err != nil {
 		return nil, err
 	}
-	return &pipeline{AppendPipeline: endOnRefusal(p), id: id, progress: t.progress}, nil
+	return &pipeline{AppendPipeline: observed(p, id, t.contacts), id: id, progress: t.progress}, nil
 }
 
 // InstallSnapshot implements raft.Transport.
