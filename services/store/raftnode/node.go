@@ -37,6 +37,8 @@ type Node struct {
 	lead    atomic.Pointer[leadership]
 	changed signal
 	tail    atomic.Pointer[tail]
+	// contacts confirm that this member leads.
+	contacts contacts
 	// following is the leader when that is another member.
 	following following
 	failed    chan error
@@ -91,7 +93,7 @@ func Open(cfg Config) (_ *Node, err error) {
 	n.rounds = &rounds{ctx: ctx, done: &n.done}
 	n.mux = newMux(&n.cfg, st.identity)
 	n.progress = newProgress(cfg.Clock, d.appended.Load, max(4*cfg.SnapshotBytes, minKept))
-	n.transport = &transport{progress: n.progress, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	n.transport = &transport{progress: n.progress, contacts: &n.contacts, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: streamLayer{n.mux.raft, n.mux}, MaxPool: 4, Timeout: 10 * time.Second, Logger: newRaftLogger(cfg.Logger), MsgpackUseNewTimeFormat: true,
 	})}
 	notify := make(chan bool, 16)

@@ -73,10 +73,7 @@ func (n *Node) readIndex(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := n.raft.VerifyLeader().Error(); err != nil || l.term != n.raft.CurrentTerm() {
-		return 0, kv.ErrNoLeader
-	}
-	return index, nil
+	return index, n.confirm(ctx, l.term)
 }
 
 // tail is the last command among the entries that are committed, up to one of them.

@@ -36,7 +36,7 @@ func TestRefusalEndsPipeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := endOnRefusal(inner)
+	p := observed(inner, "follower", &contacts{})
 	defer p.Close()
 	go func() { <-p.Consumer() }() // reads one answer and no more
 	for range 1000 {
