@@ -45,6 +45,10 @@ func (b *bench) profile(name string, turn int) (end func()) {
 
 // heap takes a heap profile of the first server.
 func (b *bench) heap(base string) {
+	if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: no profile:", err)
+		return
+	}
 	fetch(fmt.Sprintf("http://%s/debug/pprof/heap", b.cluster.members[0].pprof), base+"-heap.pprof")
 }
 

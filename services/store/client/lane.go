@@ -14,7 +14,7 @@ import (
 
 const (
 	// A message is closed when it has this many bytes; one call may be larger than that.
-	maxSend = 512 << 10
+	maxSend = 256 << 10
 	// silence is for how long a member may say nothing while calls are open: one that lives says something every 250 ms.
 	silence = 2 * time.Second
 	// maxLanePause bounds the time between attempts to open a lane.
@@ -185,7 +185,7 @@ func (l *lane) gather() (buf *[]byte, drains bool) {
 			continue
 		}
 		if buf == nil {
-			buf = wire.Buffer(32 << 10)
+			buf = wire.Buffer()
 			if len(l.sent) == 0 {
 				l.heard = time.Now() // silence counts from here
 			}

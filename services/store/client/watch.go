@@ -176,12 +176,19 @@ func (w *watcher) follow(created chan struct{}) (got bool, err error) {
 		close(created)
 	}
 	var resp kv.WatchResponse
+	var in wire.Loan
 	for {
-		m, err := stream.Recv()
+		if err := stream.RecvMsg(&in); err != nil {
+			return true, err
+		}
+		had := len(resp.Events)
+		var m wire.WatchMessage
+		m, resp.Events, err = wire.DecodeWatchResponse(in.Data(), resp.Events)
+		wire.CloneEvents(resp.Events[had:]) // a watcher may keep one of them for long
+		in.Return()
 		if err != nil {
 			return true, err
 		}
-		resp.Events = wire.AppendEvents(resp.Events, m.Events)
 		if m.Fragment {
 			continue
 		}

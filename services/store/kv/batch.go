@@ -13,6 +13,9 @@ type Batcher interface {
 	Linearize(ctx context.Context) error
 	// Linear reports whether Linearize would return at once.
 	Linear() bool
+	// Scan is Range without a list: it calls fn with each key of the answer, in order, until fn returns false; the response
+	// has no keys. fn must not change what it gets.
+	Scan(ctx context.Context, req RangeRequest, fn func(*KeyValue) bool) (*RangeResponse, error)
 	// Leads reports whether writes begin in this process; the channel is closed when that may have changed.
 	Leads() (bool, <-chan struct{})
 }

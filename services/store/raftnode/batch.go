@@ -73,6 +73,19 @@ func (n *Node) Linearize(ctx context.Context) error {
 	return n.linearize(ctx)
 }
 
+// Scan implements kv.Batcher.
+func (n *Node) Scan(ctx context.Context, req kv.RangeRequest, fn func(*kv.KeyValue) bool) (*kv.RangeResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !req.Serializable {
+		if err := n.linearize(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return n.fsm.hub.View().Scan(&req, fn)
+}
+
 // Linear implements kv.Batcher.
 func (n *Node) Linear() bool {
 	l := n.lead.Load()

@@ -36,26 +36,44 @@ func (s *Store) Drain() { s.once.Do(func() { close(s.drain) }) }
 
 // Range implements StoreService. Answers are written straight from the store's memory into the messages.
 func (s *Store) Range(req *storev1.RangeRequest, stream grpc.ServerStreamingServer[storev1.RangeResponse]) error {
-	resp, err := s.kv.Range(stream.Context(), *wire.ToRange(req))
+	var out wire.Pieces
+	var failed error
+	send := func(x *kv.KeyValue) bool {
+		buf := out.Open()
+		*buf = wire.AppendRangeKV(*buf, x)
+		if out.Size() >= part {
+			failed = stream.SendMsg(out.Frame())
+		}
+		return failed == nil
+	}
+	resp, err := s.scan(stream.Context(), *wire.ToRange(req), send)
 	if err != nil {
 		return wire.ToStatus(err)
 	}
-	for rest := resp.KVs; ; {
-		n, size := 0, 0
-		for n < len(rest) && size < part {
-			size += wire.SizeKV(&rest[n])
-			n++
-		}
-		buf := wire.Buffer(size + 64)
-		*buf = wire.AppendRangeKVs(*buf, rest[:n])
-		rest = rest[n:]
-		if len(rest) == 0 {
-			*buf = wire.AppendRangeResponse(*buf, &kv.RangeResponse{Revision: resp.Revision, Count: resp.Count, More: resp.More})
-		}
-		if err := stream.SendMsg(wire.NewFrame(buf)); err != nil || len(rest) == 0 {
-			return err
+	if failed != nil {
+		return failed
+	}
+	buf := out.Open()
+	*buf = wire.AppendRangeResponse(*buf, resp)
+	return stream.SendMsg(out.Frame())
+}
+
+// scan calls fn with each key of the answer, until it returns false.
+func (s *Store) scan(ctx context.Context, req kv.RangeRequest, fn func(*kv.KeyValue) bool) (*kv.RangeResponse, error) {
+	if b, ok := s.kv.(kv.Batcher); ok {
+		return b.Scan(ctx, req, fn)
+	}
+	resp, err := s.kv.Range(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	for i := range resp.KVs {
+		if !fn(&resp.KVs[i]) {
+			break
 		}
 	}
+	resp.KVs = nil
+	return resp, nil
 }
 
 // Txn implements StoreService.

@@ -224,7 +224,7 @@ func (p *pipeline) TxnDone(id uint64, resp *kv.TxnResponse, err error) {
 func (p *pipeline) answer(err error, id uint64, add func([]byte) []byte) {
 	p.mu.Lock()
 	if p.out == nil {
-		p.out = wire.Buffer(4 << 10)
+		p.out = wire.Buffer()
 	}
 	before := len(*p.out)
 	if err != nil {
@@ -287,7 +287,7 @@ func (p *pipeline) send() {
 
 // say sends a message without answers.
 func (p *pipeline) say(what func([]byte) []byte) error {
-	buf := wire.Buffer(16)
+	buf := wire.Buffer()
 	*buf = what(*buf)
 	return p.stream.SendMsg(wire.NewFrame(buf))
 }

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
+
 	"google.golang.org/grpc"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
+	"github.com/orrery-io/orrery/services/store/watch"
 	"github.com/orrery-io/orrery/services/store/wire"
 )
 
@@ -44,31 +47,56 @@ func (s *Store) Watch(stream grpc.BidiStreamingServer[storev1.WatchRequest, stor
 			}
 		}
 	}()
+	return s.follow(ctx, stream, w)
+}
+
+// encoder is a watcher that has events as messages.
+type encoder interface {
+	NextEncoded(ctx context.Context) (watch.Encoded, error)
+}
+
+// follow sends what the watch brings until it or the stream ends.
+func (s *Store) follow(ctx context.Context, stream grpc.ServerStream, w kv.Watcher) error {
+	encoded, ok := w.(encoder)
 	for {
-		resp, err := w.Next(ctx)
+		var out watch.Encoded
+		var err error
+		if ok {
+			out, err = encoded.NextEncoded(ctx)
+		} else {
+			var resp kv.WatchResponse
+			resp, err = w.Next(ctx)
+			out.Revision = resp.Revision
+			for i := range resp.Events {
+				out.Events = append(out.Events, wire.AppendEvent(nil, &resp.Events[i]))
+			}
+		}
 		if err != nil {
 			return wire.ToStatus(err)
 		}
-		if err := sendEvents(stream, &resp); err != nil {
+		if err := sendEvents(stream, &out); err != nil {
 			return err
 		}
 	}
 }
 
 // sendEvents sends a response in one message, or in several when it is large.
-func sendEvents(stream grpc.BidiStreamingServer[storev1.WatchRequest, storev1.WatchResponse], resp *kv.WatchResponse) error {
+func sendEvents(stream grpc.ServerStream, resp *watch.Encoded) error {
 	rest := resp.Events
 	for {
 		n, size := 0, 0
 		for n < len(rest) && size < part {
-			size += len(rest[n].KV.Key) + len(rest[n].KV.Value) + 64
-			if p := rest[n].PrevKV; p != nil {
-				size += len(p.Key) + len(p.Value) + 64
-			}
+			size += len(rest[n])
 			n++
 		}
-		out := &storev1.WatchResponse{Revision: resp.Revision, Events: wire.FromEvents(rest[:n]), Fragment: n < len(rest)}
-		if err := stream.Send(out); err != nil || !out.Fragment {
+		fragment := n < len(rest)
+		var out wire.Pieces
+		head := out.Open()
+		*head = wire.AppendWatchHead(*head, resp.Revision, fragment)
+		for _, e := range rest[:n] {
+			out.Share(e)
+		}
+		if err := stream.SendMsg(out.Frame()); err != nil || !fragment {
 			return err
 		}
 		rest = rest[n:]

@@ -15,6 +15,9 @@ type Hub struct {
 	view atomic.Pointer[mvcc.View]
 	told atomic.Int64
 
+	// plain and withPrev are the newest revisions as messages.
+	plain, withPrev encodings
+
 	// mu makes commits, registrations and removals exclude one another. Lock order: mu, then a watcher's own.
 	mu       sync.Mutex
 	index    index
@@ -54,6 +57,8 @@ func (h *Hub) Reset(view *mvcc.View, expire bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.view.Store(view)
+	h.plain.forget()
+	h.withPrev.forget()
 	for w := range h.watchers {
 		w.lag(expire)
 	}
@@ -84,6 +89,14 @@ func (h *Hub) Watch(req kv.WatchRequest) (*Watcher, error) {
 	h.watchers[w] = struct{}{}
 	h.index.add(w)
 	return w, nil
+}
+
+// encodings are those with or without the version before each change.
+func (h *Hub) encodings(withPrev bool) *encodings {
+	if withPrev {
+		return &h.withPrev
+	}
+	return &h.plain
 }
 
 // Tick sends a progress notice to each watcher that asked for them and has had nothing since the Tick before. The owner

@@ -123,36 +123,44 @@ func (w *Watcher) Close() {
 
 // Next implements kv.Watcher.
 func (w *Watcher) Next(ctx context.Context) (kv.WatchResponse, error) {
+	b := builder{w: w}
+	rev, err := w.next(ctx, &b)
+	return kv.WatchResponse{Revision: rev, Events: b.events}, err
+}
+
+// next fills b, which is empty, with the next response and returns its revision.
+func (w *Watcher) next(ctx context.Context, b *builder) (int64, error) {
 	for {
-		resp, wait, err := w.step()
-		if err != nil || resp.Revision != 0 {
-			return resp, err
+		rev, wait, err := w.step(b)
+		if err != nil || rev != 0 {
+			return rev, err
 		}
 		if !wait {
 			if err := ctx.Err(); err != nil {
-				return kv.WatchResponse{}, err
+				return 0, err
 			}
 			continue
 		}
 		select {
 		case <-w.signal:
 		case <-ctx.Done():
-			return kv.WatchResponse{}, ctx.Err()
+			return 0, ctx.Err()
 		}
 	}
 }
 
-// step does a bounded piece of work: it returns a response, or says whether to wait for a signal or to go on.
-func (w *Watcher) step() (resp kv.WatchResponse, wait bool, err error) {
+// step does a bounded piece of work: it fills b with a response and returns its revision, or says whether to wait for a signal
+// or to go on.
+func (w *Watcher) step(b *builder) (rev int64, wait bool, err error) {
 	w.mu.Lock()
 	if w.err != nil {
 		defer w.mu.Unlock()
-		return resp, false, w.err
+		return 0, false, w.err
 	}
 	if !w.synced {
 		pos := w.pos
 		w.mu.Unlock()
-		return w.readLog(pos)
+		return w.readLog(b, pos)
 	}
 	// Everything that the hub told before this is in pending: told moves after the offers of its revision.
 	told := w.hub.told.Load()
@@ -160,13 +168,13 @@ func (w *Watcher) step() (resp kv.WatchResponse, wait bool, err error) {
 		defer w.mu.Unlock()
 		if w.progress && told >= w.from {
 			w.progress = false
-			return kv.WatchResponse{Revision: told}, false, nil
+			return told, false, nil
 		}
-		return resp, true, nil
+		return 0, true, nil
 	}
 	revs := w.take()
 	w.mu.Unlock()
-	return w.readPending(revs)
+	return w.readPending(b, revs)
 }
 
 // take empties pending into the hands of Next. mu is held.
@@ -177,15 +185,14 @@ func (w *Watcher) take() []int64 {
 }
 
 // readPending makes a response of revisions that are known to concern the watcher.
-func (w *Watcher) readPending(revs []int64) (kv.WatchResponse, bool, error) {
+func (w *Watcher) readPending(b *builder, revs []int64) (int64, bool, error) {
 	view := w.hub.View()
-	b := builder{w: w}
 	done := 0
 	for done < len(revs) && !b.full() {
 		if revs[done] < view.CompactRevision() {
 			break
 		}
-		b.add(view.Changes(revs[done]))
+		b.add(revs[done], view.Changes(revs[done]))
 		done++
 	}
 	w.mu.Lock()
@@ -194,7 +201,7 @@ func (w *Watcher) readPending(revs []int64) (kv.WatchResponse, bool, error) {
 	case done == 0:
 		// Compaction was faster. What was delivered ends before the first of the list.
 		w.err = &kv.ExpiredError{Revision: max(w.pos, revs[0]-1)}
-		return kv.WatchResponse{}, false, w.err
+		return 0, false, w.err
 	case !w.synced:
 		// The hub gave up on the list meanwhile and reset pos from what was on it then, all of it after revs.
 	case done < len(revs):
@@ -203,24 +210,23 @@ func (w *Watcher) readPending(revs []int64) (kv.WatchResponse, bool, error) {
 			w.synced, w.pending = false, nil
 		}
 	}
-	return w.deliver(&b, revs[done-1])
+	return w.deliver(b, revs[done-1])
 }
 
 // readLog looks at the next piece of the log.
-func (w *Watcher) readLog(pos int64) (kv.WatchResponse, bool, error) {
+func (w *Watcher) readLog(b *builder, pos int64) (int64, bool, error) {
 	view := w.hub.View()
 	if pos+1 < view.CompactRevision() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.err = &kv.ExpiredError{Revision: pos}
-		return kv.WatchResponse{}, false, w.err
+		return 0, false, w.err
 	}
-	b := builder{w: w}
 	end := min(view.Revision(), pos+scanStep)
 	rev := pos
 	for rev < end && !b.full() {
 		rev++
-		b.add(view.Changes(rev))
+		b.add(rev, view.Changes(rev))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,32 +235,45 @@ func (w *Watcher) readLog(pos int64) (kv.WatchResponse, bool, error) {
 	if rev >= w.hub.View().Revision() {
 		w.synced = true
 	}
-	return w.deliver(&b, max(rev, pos))
+	return w.deliver(b, max(rev, pos))
 }
 
 // deliver moves the position to rev, up to which b is complete. mu is held.
-func (w *Watcher) deliver(b *builder, rev int64) (kv.WatchResponse, bool, error) {
+func (w *Watcher) deliver(b *builder, rev int64) (int64, bool, error) {
 	w.pos = rev
-	if len(b.events) == 0 {
-		return kv.WatchResponse{}, false, nil
+	if b.count == 0 {
+		return 0, false, nil
 	}
 	w.quiet = false
-	return kv.WatchResponse{Revision: rev, Events: b.events}, false, nil
+	return rev, false, nil
 }
 
-// builder gathers the events of whole revisions.
+// builder gathers the events of whole revisions, as values or as messages.
 type builder struct {
-	w      *Watcher
-	events []kv.Event
-	bytes  int
+	w       *Watcher
+	encode  bool
+	events  []kv.Event
+	encoded [][]byte
+	count   int
+	bytes   int
 }
 
-func (b *builder) full() bool { return len(b.events) >= maxEvents || b.bytes >= maxBytes }
+func (b *builder) full() bool { return b.count >= maxEvents || b.bytes >= maxBytes }
 
-func (b *builder) add(changes []mvcc.Change) {
+func (b *builder) add(rev int64, changes []mvcc.Change) {
 	req := &b.w.req
-	for _, c := range changes {
+	var encoded [][]byte
+	for i, c := range changes {
 		if (c.Deleted() && req.NoDelete) || (!c.Deleted() && req.NoPut) || !mvcc.Contains(req.Key, req.End, c.Key()) {
+			continue
+		}
+		b.count++
+		if b.encode {
+			if encoded == nil {
+				encoded = b.w.hub.encodings(req.PrevKV).get(rev, changes, req.PrevKV)
+			}
+			b.encoded = append(b.encoded, encoded[i])
+			b.bytes += len(encoded[i])
 			continue
 		}
 		e := c.Event(req.PrevKV)

@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -392,6 +392,27 @@ func decodeEvent(b []byte, e *kv.Event) error {
 // CloneKVs gives keys and values memory of their own, so that they do not keep alive what they were read from.
 func CloneKVs(kvs []kv.KeyValue) {
 	for i := range kvs {
-		kvs[i].Key, kvs[i].Value = bytes.Clone(kvs[i].Key), bytes.Clone(kvs[i].Value)
+		cloneKV(&kvs[i])
+	}
+}
+
+// CloneEvents does the same for events.
+func CloneEvents(events []kv.Event) {
+	for i := range events {
+		cloneKV(&events[i].KV)
+		if p := events[i].PrevKV; p != nil {
+			cloneKV(p)
+		}
+	}
+}
+
+// cloneKV puts key and value into one piece of memory.
+func cloneKV(x *kv.KeyValue) {
+	n := len(x.Key)
+	block := append(slices.Grow([]byte(nil), n+len(x.Value)), x.Key...)
+	block = append(block, x.Value...)
+	x.Key = block[:n:n]
+	if x.Value != nil {
+		x.Value = block[n:]
 	}
 }

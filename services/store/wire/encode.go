@@ -125,9 +125,6 @@ func appendKV(b []byte, field int, x *kv.KeyValue) []byte {
 	return appendString(b, kvTrace, x.TraceParent)
 }
 
-// SizeKV is the number of bytes that a key takes in a response.
-func SizeKV(x *kv.KeyValue) int { return sizeField(sizeKV(x)) }
-
 func sizeKVs(kvs []kv.KeyValue) (n int) {
 	for i := range kvs {
 		n += sizeField(sizeKV(&kvs[i]))
@@ -165,13 +162,8 @@ func sizeRangeResponse(r *kv.RangeResponse) int {
 	return sizeInt(r.Revision) + sizeKVs(r.KVs) + sizeInt(r.Count) + sizeBool(r.More)
 }
 
-// AppendRangeKVs writes the kvs of a RangeResponse alone: messages are joined by writing one after the other.
-func AppendRangeKVs(b []byte, kvs []kv.KeyValue) []byte {
-	for i := range kvs {
-		b = appendKV(b, rangedKVs, &kvs[i])
-	}
-	return b
-}
+// AppendRangeKV writes one of the kvs of a RangeResponse alone: messages are joined by writing one after the other.
+func AppendRangeKV(b []byte, x *kv.KeyValue) []byte { return appendKV(b, rangedKVs, x) }
 
 // AppendTxn writes a TxnRequest.
 func AppendTxn(b []byte, r *kv.TxnRequest) []byte {
