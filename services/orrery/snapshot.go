@@ -93,7 +93,11 @@ func snapshotStatusCommand() *cobra.Command {
 
 func printInfo(w io.Writer, i *backup.Info) {
 	fmt.Fprintf(w, "file\t%s\n", i.File)
-	fmt.Fprintf(w, "format\t%s %d\n", i.Container, i.Format)
+	by := "orrery"
+	if i.Container == backup.ContainerPadded {
+		by = "etcdctl"
+	}
+	fmt.Fprintf(w, "format\t%d, as %s saves it\n", i.Format, by)
 	fmt.Fprintf(w, "revision\t%d (history from %d)\n", i.Revision, i.CompactRevision)
 	fmt.Fprintf(w, "keys\t%d (%d versions, %d leases)\n", i.Keys, i.Versions, i.Leases)
 	fmt.Fprintf(w, "size\t%s (%d bytes)\n", size(i.SizeBytes), i.SizeBytes)

@@ -93,31 +93,33 @@ func (o *Operator) Members(ctx context.Context) ([]Member, error) {
 		byAddress[a.address] = a
 	}
 	var out []Member
-	var head uint64
 	for _, m := range listed {
 		a, known := byName[m.Name]
 		if !known {
 			a = byAddress[m.ClientAddress]
 		}
-		if a.status != nil && (m.Leader || a.status.Leader) {
-			head = max(head, a.status.RaftAppliedIndex)
-		}
 		out = append(out, member(m, a, cluster))
 	}
-	lag(out, head)
+	lag(out)
 	slices.SortFunc(out, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
 // lag fills in how far members are behind what the leader has applied, or the farthest one when no leader answered. Raft's
 // own index would not do: it counts entries that no member applies.
-func lag(ms []Member, head uint64) {
-	if head == 0 {
-		for _, m := range ms {
-			if m.Status != nil {
-				head = max(head, m.Status.Applied)
-			}
+func lag(ms []Member) {
+	var head, farthest uint64
+	for _, m := range ms {
+		if m.Status == nil {
+			continue
 		}
+		farthest = max(farthest, m.Status.Applied)
+		if m.Leader {
+			head = m.Status.Applied
+		}
+	}
+	if head == 0 {
+		head = farthest
 	}
 	for _, m := range ms {
 		if m.Status != nil && m.Status.Applied < head {
