@@ -38,7 +38,7 @@ type disk struct {
 	// that ends with last; nil keeps none.
 	keepFrom func(last uint64) (index uint64, any bool)
 	// observe is told of each write to the log.
-	observe func(took time.Duration, entries, bytes int)
+	observe atomic.Pointer[func(Append)]
 	// onFailure is told once why the disk cannot be used any more.
 	onFailure func(error)
 
@@ -285,8 +285,8 @@ func (d *disk) StoreLogs(logs []*raft.Log) error {
 		bytes += len(l.Data)
 	}
 	d.appended.Add(int64(bytes))
-	if d.observe != nil {
-		d.observe(took, len(logs), bytes)
+	if fn := d.observe.Load(); fn != nil {
+		(*fn)(Append{Entries: len(logs), Bytes: bytes, Took: took})
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -27,6 +28,8 @@ type Status struct {
 	LogStore            LogStore
 	Version             string
 	Alarms              []Alarm
+	// LeaderChanges counts the leaders that the member has seen come since it started.
+	LeaderChanges int64
 	// Problem is why the member is not fit to serve, nil when it is.
 	Problem error
 }
@@ -37,7 +40,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Stats: n.fsm.hub.View().Stats(), Name: n.cfg.Name, Leader: string(leader), Leads: n.isLeader(),
 		Term: n.raft.CurrentTerm(), LastIndex: n.raft.LastIndex(), Applied: n.fsm.applied.Load(),
-		LogStore: n.disk.kind, Version: n.cfg.Version, Alarms: n.Alarms(), Problem: n.Problem(),
+		LogStore: n.disk.kind, Version: n.cfg.Version, Alarms: n.Alarms(), Problem: n.Problem(), LeaderChanges: n.elections.Load(),
 		QuotaBytes: n.cfg.QuotaBytes, LogFileBytes: n.disk.size(), Watchers: n.fsm.hub.Watchers(), Proposals: n.proposer.waiting(),
 	}
 }
@@ -100,3 +103,12 @@ func (n *Node) Defragment() (before, after int64, err error) {
 	}
 	return before, n.disk.size(), nil
 }
+
+// Append describes a write to this member's log: the flush of the disk is nearly all of the time that it took.
+type Append struct {
+	Entries, Bytes int
+	Took           time.Duration
+}
+
+// OnAppend sets a function that is told of each write to the log. It must not block.
+func (n *Node) OnAppend(fn func(Append)) { n.disk.observe.Store(&fn) }

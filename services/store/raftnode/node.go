@@ -44,6 +44,8 @@ type Node struct {
 	failed    chan error
 	health    health
 	checks    checks
+	// elections counts the leaders that this member has seen come.
+	elections atomic.Int64
 	// changing is held while the voters are changed.
 	changing sync.Mutex
 
@@ -185,6 +187,9 @@ func (n *Node) observe(ctx context.Context) {
 			n.following.update()
 			n.changed.wake()
 			l, ok := e.Data.(raft.LeaderObservation)
+			if ok && l.LeaderID != "" {
+				n.elections.Add(1)
+			}
 			switch {
 			case ctx.Err() != nil:
 			case n.raft.State() == raft.Shutdown, ok && l.LeaderID == "" && n.removed():
