@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/robustness/check"
 	"github.com/orrery-io/orrery/services/store/robustness/fault"
@@ -43,6 +44,7 @@ func (c *campaign) round(ctx context.Context, f fault.Fault, rng *rand.Rand) rep
 		}
 		c.noteUnknown(record)
 		c.compareCopies(ctx, violate)
+		c.compareMembers(ctx, violate)
 	}
 	for _, s := range c.cluster.Surprises() {
 		out.Violations = append(out.Violations, "processes: "+s)
@@ -183,6 +185,19 @@ func (c *campaign) compareCopies(ctx context.Context, violate func(string, error
 			c.before[v.Key] = v
 		}
 		return
+	}
+}
+
+// compareMembers has the members compare all that they hold, history and leases too.
+func (c *campaign) compareMembers(ctx context.Context, violate func(string, error)) {
+	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	resp, err := c.cluster.Balanced[0].Maintenance().CheckConsistency(ctx, &storev1.CheckConsistencyRequest{})
+	switch {
+	case err != nil:
+		violate("members agree", err)
+	case !resp.Consistent || len(resp.Members) != c.shape.members:
+		violate("members agree", fmt.Errorf("at log entry %d they hold %v", resp.RaftIndex, resp.Members))
 	}
 }
 
