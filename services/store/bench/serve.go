@@ -109,6 +109,7 @@ func (m *member) etcd(ctx context.Context) error {
 }
 
 func (m *member) orrery(ctx context.Context) error {
+	store.TuneMemory() // as the store's own command does
 	cfg := store.Config{
 		Name: m.name, DataDir: m.dir, ListenAddr: m.client, RaftAddr: m.peer,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

@@ -58,6 +58,8 @@ type Client struct {
 	conn  *grpc.ClientConn
 	store storev1.StoreServiceClient
 	pipe  *pipeline
+	// groups are the watches that share one of the store's.
+	groups groups
 	// ctx is that of watches and lanes: it ends with Close.
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -109,7 +111,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("making the store client: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Client{cfg: cfg, conn: conn, store: storev1.NewStoreServiceClient(conn), pipe: &pipeline{}, ctx: ctx, stop: stop}
+	c := &Client{cfg: cfg, conn: conn, store: storev1.NewStoreServiceClient(conn), pipe: &pipeline{}, groups: groups{by: map[groupKey]*group{}}, ctx: ctx, stop: stop}
 	for _, e := range cfg.Endpoints {
 		c.pipe.lanes = append(c.pipe.lanes, &lane{p: c.pipe, store: c.store, endpoint: e, wake: make(chan struct{}, 1), sent: map[uint64]*call{}})
 	}

@@ -40,6 +40,22 @@ func (c *Client) Watch(ctx context.Context, req kv.WatchRequest) (kv.Watcher, er
 		return nil, err
 	}
 	req.Key, req.End = bytes.Clone(req.Key), bytes.Clone(req.End)
+	if req.StartRevision == 0 {
+		return c.join(ctx, req)
+	}
+	return asWatcher(c.follow(ctx, req))
+}
+
+// asWatcher keeps a nil *watcher from becoming a kv.Watcher that is not nil.
+func asWatcher(w *watcher, err error) (kv.Watcher, error) {
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// follow opens a watch of its own.
+func (c *Client) follow(ctx context.Context, req kv.WatchRequest) (*watcher, error) {
 	w := &watcher{c: c, req: req, pos: -1, out: make(chan kv.WatchResponse), done: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(c.ctx)
 	created := make(chan struct{})
