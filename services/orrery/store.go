@@ -63,6 +63,7 @@ func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
 		}
 		members = append(members, store.Member{Name: name, RaftAddr: address})
 	}
+	store.TuneMemory()
 	return store.New(store.Config{
 		Name: o.name, DataDir: o.dataDir, LogStore: logStore, ListenAddr: o.listen, AdvertiseAddr: o.advertise, RaftAddr: o.raftListen, RaftAdvertiseAddr: o.raftAdvertise,
 		InitialMembers: members, Join: o.join, TLS: &store.TLS{Server: server, Client: client},

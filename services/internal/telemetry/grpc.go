@@ -29,7 +29,9 @@ func options(service string) []otelgrpc.Option {
 		otelgrpc.WithTracerProvider(Provider(service)),
 		otelgrpc.WithPropagators(propagator()),
 		otelgrpc.WithFilter(func(info *stats.RPCTagInfo) bool {
-			return !strings.HasPrefix(info.FullMethodName, "/grpc.health.") && !strings.HasPrefix(info.FullMethodName, "/grpc.reflection.")
+			// A pipeline lives as long as its client; the calls on it have spans of their own.
+			return !strings.HasPrefix(info.FullMethodName, "/grpc.health.") && !strings.HasPrefix(info.FullMethodName, "/grpc.reflection.") &&
+				!strings.HasSuffix(info.FullMethodName, "/Pipeline")
 		}),
 	}
 }
