@@ -5,5 +5,6 @@
 // starts a process for each.
 //
 // main.go dispatches, service.go has the table, <service>.go each service's flags, up.go and plan.go the cluster in one command; get.go, pki.go and
-// kubectl.go are the tools.
+// kubectl.go are the tools; members*.go and snapshot.go those of the store's operator, over services/store/operator and backup (docs/OPERATIONS.md is their
+// runbook). The tests start the program itself: a fleet (fleet_test.go) is a store of several processes.
 package main

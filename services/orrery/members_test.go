@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/orrery-io/orrery/services/internal/pki"
@@ -114,6 +115,19 @@ func TestMaintenance(t *testing.T) {
 	f.ok(f.at([]string{"c"}, "compact")...)
 	f.fails([]string{"compacted"}, f.at([]string{"a"}, "compact", "2")...)
 	f.fails([]string{"compactRevision"}, f.at([]string{"a"}, "get", "/k", "--revision", "2")...)
+
+	// One that hangs is not waited for.
+	stopped := f.members["c"].cmd.Process
+	if err := stopped.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if m := f.list("a")["c"]; m.Healthy || !strings.Contains(m.Problem, "no answer in time") || !strings.Contains(m.Problem, "paused or overloaded") {
+		t.Errorf("the member that hangs is %+v", m)
+	}
+	f.fails([]string{f.members["c"].client, "no answer in time"}, f.at([]string{"c"}, "alarms", "list")...)
+	if err := stopped.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 
 	// Wrong certificates, wrong folder, nobody there: each says what to do.
 	other := t.TempDir()
