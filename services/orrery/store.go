@@ -19,8 +19,8 @@ type storeOptions struct {
 	name, dataDir, logStore, listen, advertise, raftListen, raftAdvertise string
 	members                                                               []string
 	join                                                                  bool
-	quota                                                                 int64
-	retention                                                             time.Duration
+	quota, retentionRevisions                                             int64
+	retention, checkInterval, stallLimit                                  time.Duration
 	snapshotEntries, trailingEntries                                      uint64
 }
 
@@ -37,6 +37,9 @@ func (o *storeOptions) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.join, "join", false, "wait to be added to an existing cluster")
 	flags.Int64Var(&o.quota, "quota-bytes", 0, "bound on the size of the data; 0 means 4 GiB")
 	flags.DurationVar(&o.retention, "retention", 0, "how long history is kept; 0 means 5 minutes, negative for ever")
+	flags.Int64Var(&o.retentionRevisions, "retention-revisions", 0, "how many revisions of history are kept at most; 0 means any number")
+	flags.DurationVar(&o.checkInterval, "check-interval", 0, "how often the leader compares the content of all members; 0 means a minute, negative never")
+	flags.DurationVar(&o.stallLimit, "stall-limit", 0, "how long a write to disk may take before this member stops serving and lets another one lead; 0 means 10 s")
 	flags.Uint64Var(&o.snapshotEntries, "snapshot-entries", 0, "log entries between snapshots; 0 suits their size")
 	flags.Uint64Var(&o.trailingEntries, "trailing-entries", 0, "log entries kept behind a snapshot for members that lag; 0 suits their size")
 }
@@ -67,6 +70,7 @@ func (o *storeOptions) build(logger *slog.Logger) (runner, error) {
 	return store.New(store.Config{
 		Name: o.name, DataDir: o.dataDir, LogStore: logStore, ListenAddr: o.listen, AdvertiseAddr: o.advertise, RaftAddr: o.raftListen, RaftAdvertiseAddr: o.raftAdvertise,
 		InitialMembers: members, Join: o.join, TLS: &store.TLS{Server: server, Client: client},
-		QuotaBytes: o.quota, Retention: o.retention, SnapshotEntries: o.snapshotEntries, TrailingEntries: o.trailingEntries, Version: version(), Logger: logger, Metrics: telemetry.Registerer(),
+		QuotaBytes: o.quota, Retention: o.retention, HistoryRevisions: o.retentionRevisions, CheckInterval: o.checkInterval, StallLimit: o.stallLimit,
+		SnapshotEntries: o.snapshotEntries, TrailingEntries: o.trailingEntries, Version: version(), Logger: logger, Metrics: telemetry.Registerer(),
 	})
 }
