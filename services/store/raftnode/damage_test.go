@@ -153,7 +153,7 @@ func damages(data []byte, used int, r *rand.Rand) map[string]func([]byte) []byte
 		"empty": func([]byte) []byte { return nil },
 		"half":  func(d []byte) []byte { return d[:used/2] },
 	}
-	for range 12 {
+	for range 5 {
 		at, bit := r.IntN(max(used, 1)), r.IntN(8)
 		out[fmt.Sprintf("bit %d of byte %d", bit, at)] = func(d []byte) []byte {
 			if len(d) > at {

@@ -13,4 +13,13 @@
 //
 // Members talk on one port (transport.go): Raft's own protocol, and the gRPC of peers for what Raft has no message for.
 // node.go puts the parts together; leader.go is what runs on the leader alone: lease time and compaction.
+//
+// What is on disk (storage.go) is read through before it is used, and everything in it has a checksum: a member that has
+// lost something must not vote or acknowledge. disk.go stands between Raft and one of two kinds of log, boltlog.go and
+// wallog.go, each with the check of its files beside it; snapshots.go holds the snapshots, identity.go whose folder it is.
+// seed.go and recover.go make folders that a cluster begins anew with.
+//
+// Each member looks after itself (health.go): one whose disk or state machine is stuck stops serving and lets another one
+// lead; a failed write ends it. The leader compares the members' content (check.go), and knows how far each of them is
+// (progress.go). elect.go spares the cluster the wait for a time-out where there is nothing to wait for.
 package raftnode
