@@ -14,6 +14,9 @@ import (
 // logFile is the log of kind LogBolt.
 const logFile = "raft.db"
 
+// boltInitPages is how many pages bolt makes a file with. The first commit adds to them.
+const boltInitPages = 4
+
 // boltLog is a log in one bolt file.
 type boltLog struct {
 	*raftboltdb.BoltStore
@@ -30,7 +33,12 @@ func openBolt(path string, old bool) (*boltLog, error) {
 	switch fi, err := os.Stat(path); {
 	case old && errors.Is(err, os.ErrNotExist):
 		return nil, damaged(path, "it is missing")
-	case err == nil && (old || fi.Size() > 0):
+	case err == nil && !old && fi.Size() <= boltInitPages*int64(os.Getpagesize()):
+		// Made, and never committed to: a crash may have left it half-made.
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	case err == nil:
 		if err := checkBolt(path, old); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func (n *Node) followLeadership(ctx context.Context, notify <-chan bool) {
 func (n *Node) startLeading(ctx context.Context) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	l := &leadership{term: n.raft.CurrentTerm(), ready: make(chan struct{})}
+	l := &leadership{term: n.raft.CurrentTerm(), ready: make(chan struct{}), over: make(chan struct{})}
 	n.lead.Store(l)
 	n.changed.wake()
 	done.Go(func() {
@@ -56,6 +56,7 @@ func (n *Node) startLeading(ctx context.Context) func() {
 	return func() {
 		cancel()
 		n.lead.CompareAndSwap(l, nil)
+		close(l.over)
 		n.progress.reset()
 		n.changed.wake()
 		done.Wait()

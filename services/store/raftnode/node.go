@@ -144,27 +144,37 @@ func (n *Node) startRaft(st *storage, notify chan bool) (err error) {
 	d := st.disk
 	d.onFailure = n.fail
 	d.keepFrom = n.progress.keepFrom
+	if st.begun && !cfg.Join {
+		// What is missing of raft.BootstrapCluster, which itself refuses to go on.
+		if err := d.StoreLog(&raft.Log{Index: 1, Term: bootstrapTerm, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(cfg.initial())}); err != nil {
+			return fmt.Errorf("starting a new store cluster: %w", err)
+		}
+	}
 	if n.raft, err = raft.NewRaft(rc, n.fsm, d, d, st.snapshots, n.transport); err != nil {
 		return fmt.Errorf("starting the store from %s: %w", cfg.DataDir, err)
 	}
 	d.running.Store(true)
 	n.following.leader = func() string { addr, _ := n.raft.LeaderWithID(); return string(addr) }
-	if st.existing || cfg.Join {
+	if st.existing || st.begun || cfg.Join {
 		return nil
 	}
 	if err := n.identity.write(newCluster(cfg.InitialMembers, "")); err != nil {
 		n.raft.Shutdown()
 		return err
 	}
-	var first raft.Configuration
-	for _, p := range cfg.InitialMembers {
-		first.Servers = append(first.Servers, raft.Server{ID: raft.ServerID(p.Name), Address: raft.ServerAddress(p.Address)})
-	}
-	if err := n.raft.BootstrapCluster(first).Error(); err != nil {
+	if err := n.raft.BootstrapCluster(cfg.initial()).Error(); err != nil {
 		n.raft.Shutdown()
 		return fmt.Errorf("starting a new store cluster: %w", err)
 	}
 	return nil
+}
+
+// initial is the first configuration of a new cluster.
+func (c *Config) initial() (first raft.Configuration) {
+	for _, p := range c.InitialMembers {
+		first.Servers = append(first.Servers, raft.Server{ID: raft.ServerID(p.Name), Address: raft.ServerAddress(p.Address)})
+	}
+	return first
 }
 
 // observe turns what the library tells into wake-ups.

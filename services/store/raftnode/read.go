@@ -18,6 +18,8 @@ type leadership struct {
 	term uint64
 	// ready is closed when every entry of earlier terms is applied: what they acknowledged is visible from then on.
 	ready chan struct{}
+	// over is closed when the term has ended; ready may never come then.
+	over chan struct{}
 	// sole: this member is the only voter of the committed configuration, so nobody else can be leader.
 	sole atomic.Bool
 }
@@ -64,6 +66,8 @@ func (n *Node) readIndex(ctx context.Context) (uint64, error) {
 	}
 	select {
 	case <-l.ready:
+	case <-l.over:
+		return 0, kv.ErrNoLeader
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case <-n.ctx.Done():

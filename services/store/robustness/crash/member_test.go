@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/pprof"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ const asMember = "ORRERY_CRASH_MEMBER"
 var (
 	all      = flag.Bool("crash.all", false, "try all moments instead of a sample")
 	logStore = flag.String("crash.log-store", "", "kind of log: boltdb or wal, empty for both")
+	early    = flag.Bool("crash.early", false, "try all moments of the making of a new member")
 	seed     = flag.Uint64("crash.seed", 1, "seed of all that is random")
 )
 
@@ -93,11 +95,15 @@ type running struct {
 const opening = 20 * time.Second
 
 func (m *running) open(cfg *memberConfig) (string, error) {
+	election := 50 * time.Millisecond // nobody to wait for
+	if len(cfg.Members) > 1 {
+		election = 400 * time.Millisecond
+	}
 	s, err := store.New(store.Config{
 		Name: cfg.Name, DataDir: cfg.Dir, ListenAddr: cfg.Listen, RaftAddr: cfg.RaftListen, InitialMembers: cfg.Members,
 		LogStore:        raftnode.LogStore(cfg.LogStore),
 		SnapshotEntries: 1 << 20, TrailingEntries: 8, // snapshots are taken on order
-		Retention: -1, HistoryBytes: -1, ElectionTimeout: 50 * time.Millisecond << min(1, len(cfg.Members)),
+		Retention: -1, HistoryBytes: -1, ElectionTimeout: election,
 	})
 	if err != nil {
 		return "", err
@@ -124,6 +130,7 @@ func (m *running) open(cfg *memberConfig) (string, error) {
 	case err := <-m.ended:
 		return "", errors.Join(errors.New("it ended before it was ready"), err)
 	case <-time.After(opening):
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // where it hangs
 		return "", fmt.Errorf("%w %v", errNotReady, opening)
 	}
 }

@@ -76,7 +76,7 @@ func moments(t *testing.T, rec faultfs.Recording, journaled bool, n int, losses 
 			known.add(e)
 		}
 		for _, loss := range losses {
-			if rnd.IntN(total) >= n {
+			if rnd.IntN(total) >= n && (!*early || at > 80) {
 				continue
 			}
 			m := moment{after: at, op: op, loss: loss, disk: d.Clone(), known: known.clone()}

@@ -52,6 +52,8 @@ type workload struct {
 	snapshot func() error
 	restart  func() error
 	client   func() *client.Client
+	// several says that there are other members that go on when one dies.
+	several bool
 
 	mu   sync.Mutex
 	next [writers]int // the last index each writer has begun
@@ -88,14 +90,34 @@ func (x *workload) write(ctx context.Context, w int) error {
 	if i > keep {
 		ops = append(ops, kv.Op{Delete: &kv.DeleteRequest{Key: key(w, fmt.Sprintf("log/%06d", i-keep))}})
 	}
-	resp, err := x.client().Txn(ctx, kv.TxnRequest{Then: ops})
+	rev, err := x.txn(ctx, w, i, ops)
 	if err != nil {
 		return fmt.Errorf("write %d.%d: %w", w, i, err)
 	}
 	x.mu.Lock()
-	x.rev = max(x.rev, resp.Revision)
+	x.rev = max(x.rev, rev)
 	x.mu.Unlock()
-	return x.note(event{Kind: wrote, Writer: w, Index: i, Rev: resp.Revision})
+	return x.note(event{Kind: wrote, Writer: w, Index: i, Rev: rev})
+}
+
+// txn writes, and finds out what happened when another member has become the leader meanwhile.
+func (x *workload) txn(ctx context.Context, w, i int, ops []kv.Op) (int64, error) {
+	for {
+		resp, err := x.client().Txn(ctx, kv.TxnRequest{Then: ops})
+		if err == nil {
+			return resp.Revision, nil
+		}
+		if !errors.Is(err, kv.ErrOutcomeUnknown) || !x.several {
+			return 0, err
+		}
+		have, err := x.client().Range(ctx, kv.RangeRequest{Key: key(w, "a")})
+		if err != nil {
+			return 0, err
+		}
+		if len(have.KVs) == 1 && string(have.KVs[0].Value) == string(ops[0].Put.Value) {
+			return have.KVs[0].ModRevision, nil
+		}
+	}
 }
 
 // writeAll lets all writers write each times, at once.
