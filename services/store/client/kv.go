@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
+	"github.com/orrery-io/orrery/services/internal/telemetry"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/mvcc"
 	"github.com/orrery-io/orrery/services/store/wire"
@@ -79,6 +82,16 @@ func (c *Client) Txn(ctx context.Context, req kv.TxnRequest) (out *kv.TxnRespons
 	}
 	if err := mvcc.Validate(&req); err != nil { // before a large request goes over the wire
 		return nil, err
+	}
+	if trace.SpanFromContext(ctx).IsRecording() { // in a pipeline no call has a span by itself
+		var span trace.Span
+		ctx, span = telemetry.Tracer("api").Start(ctx, "orrery.store.v1.StoreService/Txn", trace.WithSpanKind(trace.SpanKindClient))
+		defer func() {
+			if err != nil {
+				span.SetStatus(codes.Error, err.Error())
+			}
+			span.End()
+		}()
 	}
 	payload := wire.AppendTxn(make([]byte, 0, wire.SizeTxn(&req)), &req)
 	err = c.call(ctx, false, func(ctx context.Context, _ bool) error {
