@@ -55,6 +55,9 @@ func failed(ctx context.Context, name, address string, err error) error {
 		return err
 	}
 	err = wire.FromStatus(ctx, err)
+	if s, ok := status.FromError(err); ok && s.Code() == codes.Unavailable && (strings.Contains(s.Message(), "deadline exceeded") || strings.Contains(s.Message(), "i/o timeout")) {
+		err = context.DeadlineExceeded // the connection was made, nobody answered on it
+	}
 	return &MemberError{Name: name, Address: address, Cause: err, Next: advice(err)}
 }
 
