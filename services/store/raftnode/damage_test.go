@@ -165,6 +165,29 @@ func damages(data []byte, used int, r *rand.Rand) map[string]func([]byte) []byte
 	return out
 }
 
+// TestLeftovers: what a crash left half-written is removed at start.
+func TestLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, LogBolt)
+	left := []string{logFile + ".new", restorePrefix + "1", filepath.Join(snapshotDir, "2-9-9.tmp", "state.bin")}
+	for _, name := range left {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := whole(t, dir, LogBolt); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range left {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left (%v)", name, err)
+		}
+	}
+}
+
 // TestOtherLogStore: a folder keeps the kind of log that it has.
 func TestOtherLogStore(t *testing.T) {
 	dir := t.TempDir()

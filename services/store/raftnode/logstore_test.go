@@ -3,6 +3,7 @@ package raftnode
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -10,6 +11,11 @@ import (
 	"github.com/hashicorp/raft"
 	"k8s.io/utils/clock"
 )
+
+func TestMain(m *testing.M) {
+	walSegment = 1 << 20
+	os.Exit(m.Run())
+}
 
 func entries(from, to uint64, size int) []*raft.Log {
 	var out []*raft.Log

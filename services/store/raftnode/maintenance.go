@@ -13,6 +13,7 @@ import (
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/mvcc"
+	"github.com/orrery-io/orrery/services/store/watch"
 )
 
 // Status describes this member.
@@ -24,7 +25,8 @@ type Status struct {
 	LastIndex, Applied  uint64
 	QuotaBytes          int64
 	LogFileBytes        int64
-	Watchers, Proposals int
+	Proposals           int
+	Watch               watch.Figures
 	LogStore            LogStore
 	Version             string
 	Alarms              []Alarm
@@ -41,7 +43,7 @@ func (n *Node) Status() Status {
 		Stats: n.fsm.hub.View().Stats(), Name: n.cfg.Name, Leader: string(leader), Leads: n.isLeader(),
 		Term: n.raft.CurrentTerm(), LastIndex: n.raft.LastIndex(), Applied: n.fsm.applied.Load(),
 		LogStore: n.disk.kind, Version: n.cfg.Version, Alarms: n.Alarms(), Problem: n.Problem(), LeaderChanges: n.elections.Load(),
-		QuotaBytes: n.cfg.QuotaBytes, LogFileBytes: n.disk.size(), Watchers: n.fsm.hub.Watchers(), Proposals: n.proposer.waiting(),
+		QuotaBytes: n.cfg.QuotaBytes, LogFileBytes: n.disk.size(), Watch: n.fsm.hub.Figures(), Proposals: n.proposer.waiting(),
 	}
 }
 
@@ -55,6 +57,9 @@ func (n *Node) TakeSnapshot() error {
 	}
 	return nil
 }
+
+// restorePrefix begins the name of the file that holds a restore while it is made.
+const restorePrefix = "restore-"
 
 // Restore replaces the content of the whole store by the snapshot read from r, and returns the revision from which it
 // goes on. Only the leader can.
@@ -70,7 +75,7 @@ func (n *Node) Restore(ctx context.Context, r io.Reader) (int64, error) {
 		return 0, err
 	}
 	s.Supersede(n.fsm.hub.View().Stats(), n.fsm.members(), mvcc.RestoreStep)
-	tmp, err := os.CreateTemp(n.cfg.DataDir, "restore-*")
+	tmp, err := os.CreateTemp(n.cfg.DataDir, restorePrefix+"*")
 	if err != nil {
 		return 0, err
 	}

@@ -118,7 +118,9 @@ func (m *mux) greet(ctx context.Context, conn net.Conn) {
 	if m.server != nil {
 		secure := tls.Server(conn, m.server)
 		if err := secure.HandshakeContext(ctx); err != nil {
-			m.log.Warn("a peer's TLS handshake failed", "from", conn.RemoteAddr().String(), "err", err)
+			if !errors.Is(err, io.EOF) { // somebody who only asks whether the port is open
+				m.log.Warn("a peer's TLS handshake failed", "from", conn.RemoteAddr().String(), "err", err)
+			}
 			conn.Close()
 			return
 		}

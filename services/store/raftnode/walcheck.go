@@ -92,7 +92,7 @@ func seal(c *walMetaContent, state walSegmentState) {
 	last.SealTime, last.IndexStart = time.Now(), uint64(state.index)
 	last.MaxIndex = last.BaseIndex + uint64(state.entries) - 1
 	next := last.MaxIndex + 1
-	c.Log.Segments = append(c.Log.Segments, types.SegmentInfo{ID: c.Log.NextSegmentID, BaseIndex: next, MinIndex: next, SizeLimit: walSegment,
+	c.Log.Segments = append(c.Log.Segments, types.SegmentInfo{ID: c.Log.NextSegmentID, BaseIndex: next, MinIndex: next, SizeLimit: uint32(walSegment),
 		Codec: wal.CodecBinaryV1, CreateTime: time.Now()})
 	c.Log.NextSegmentID++
 }

@@ -16,9 +16,10 @@ import (
 const (
 	// walDir holds the log of kind LogWAL: segment files, and walMetaFile that lists them.
 	walDir = "wal"
-	// walSegment is the size of a segment file, which it has from the start.
-	walSegment = 32 << 20
 )
+
+// walSegment is the size of a segment file, which it has from the start. Tests make smaller ones.
+var walSegment = 32 << 20
 
 // walLog is a log in segment files.
 type walLog struct {
