@@ -74,7 +74,8 @@ func newCollector(n *raftnode.Node) *collector {
 	gauge("quota_bytes", "Size past which writes fail.", func(s raftnode.Status) float64 { return float64(s.QuotaBytes) })
 	gauge("keys", "Living keys.", func(s raftnode.Status) float64 { return float64(s.Keys) })
 	gauge("leases", "Leases.", func(s raftnode.Status) float64 { return float64(s.Leases) })
-	gauge("watchers", "Open watches.", func(s raftnode.Status) float64 { return float64(s.Watchers) })
+	gauge("watchers", "Open watches.", func(s raftnode.Status) float64 { return float64(s.Watch.Watchers) })
+	gauge("slow_watchers", "Open watches that could not keep up and read the history, or have not caught up with the present yet.", func(s raftnode.Status) float64 { return float64(s.Watch.Lagging) })
 	gauge("log_file_bytes", "Size of the log on disk.", func(s raftnode.Status) float64 { return float64(s.LogFileBytes) })
 	gauge("raft_term", "Raft's term.", func(s raftnode.Status) float64 { return float64(s.Term) })
 	gauge("raft_last_index", "Last entry of the log.", func(s raftnode.Status) float64 { return float64(s.LastIndex) })
@@ -84,7 +85,9 @@ func newCollector(n *raftnode.Node) *collector {
 	gauge("has_leader", "1 when this member knows a leader.", func(s raftnode.Status) float64 { return number(s.Leader != "") })
 	gauge("healthy", "0 when this member is stuck or knows no leader.", func(s raftnode.Status) float64 { return number(s.Problem == nil) })
 	c.values = append(c.values, value{desc("leader_changes_total", "Leaders that this member has seen come."), prometheus.CounterValue,
-		func(s raftnode.Status) float64 { return float64(s.LeaderChanges) }})
+		func(s raftnode.Status) float64 { return float64(s.LeaderChanges) }},
+		value{desc("watches_expired_total", "Watches that ended because their history was compacted."), prometheus.CounterValue,
+			func(s raftnode.Status) float64 { return float64(s.Watch.Expired) }})
 	return c
 }
 

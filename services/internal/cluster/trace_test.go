@@ -65,6 +65,7 @@ func TestOneTraceFromApplyToContainer(t *testing.T) {
 		{"api", "orrery.store.v1.StoreService/Txn", 1},
 		{"store", "raft commit", 1},
 		{"store", "raft propose", 1},
+		{"store", "raft append", 1},
 		{"store", "raft replicate", 1},
 		{"store", "raft apply", 1},
 		{"controllers", "reconcile deployment", 1},

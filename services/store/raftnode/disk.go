@@ -39,6 +39,8 @@ type disk struct {
 	keepFrom func(last uint64) (index uint64, any bool)
 	// observe is told of each write to the log.
 	observe atomic.Pointer[func(Append)]
+	// lastWrite is when the newest write to the log ended, in nanoseconds.
+	lastWrite atomic.Int64
 	// onFailure is told once why the disk cannot be used any more.
 	onFailure func(error)
 
@@ -285,6 +287,7 @@ func (d *disk) StoreLogs(logs []*raft.Log) error {
 		bytes += len(l.Data)
 	}
 	d.appended.Add(int64(bytes))
+	d.lastWrite.Store(time.Now().UnixNano())
 	if fn := d.observe.Load(); fn != nil {
 		(*fn)(Append{Entries: len(logs), Bytes: bytes, Took: took})
 	}

@@ -19,17 +19,17 @@ import (
 // Status describes this member.
 type Status struct {
 	mvcc.Stats
-	Name, Leader        string
-	Leads               bool
-	Term                uint64
-	LastIndex, Applied  uint64
-	QuotaBytes          int64
-	LogFileBytes        int64
-	Proposals           int
-	Watch               watch.Figures
-	LogStore            LogStore
-	Version             string
-	Alarms              []Alarm
+	Name, Leader       string
+	Leads              bool
+	Term               uint64
+	LastIndex, Applied uint64
+	QuotaBytes         int64
+	LogFileBytes       int64
+	Proposals          int
+	Watch              watch.Figures
+	LogStore           LogStore
+	Version            string
+	Alarms             []Alarm
 	// LeaderChanges counts the leaders that the member has seen come since it started.
 	LeaderChanges int64
 	// Problem is why the member is not fit to serve, nil when it is.

@@ -109,7 +109,7 @@ func Open(cfg Config) (_ *Node, err error) {
 		if fn := n.batches.Load(); fn != nil {
 			(*fn)(b)
 		}
-	})
+	}, n.disk.lastWrite.Load)
 	n.peers = newPeerServer(n)
 	n.done.Go(func() { n.peers.Serve(n.mux.grpc) }) //nolint:errcheck // ends with Stop
 	n.done.Go(func() { n.proposer.run(ctx) })

@@ -24,6 +24,8 @@ func (n *Node) OnBatch(fn func(Batch)) { n.batches.Store(&fn) }
 // timing is when an entry came to which stage.
 type timing struct {
 	queued, proposed, applying, applied time.Time
+	// written is when it was on this member's disk, zero when that is not known.
+	written time.Time
 }
 
 // tracing reports whether a command with this trace parent is worth a span: a W3C trace parent ends with its flags, of which
@@ -58,6 +60,11 @@ func describe(ctx context.Context, span trace.Span, from time.Time, o *outcome) 
 		from = t.queued // it waited to get into the queue
 	}
 	stage("raft propose", from, t.proposed)
-	stage("raft replicate", t.proposed, t.applying)
+	if t.written.IsZero() {
+		t.written = t.proposed
+	} else {
+		stage("raft append", t.proposed, t.written)
+	}
+	stage("raft replicate", t.written, t.applying)
 	stage("raft apply", t.applying, t.applied)
 }

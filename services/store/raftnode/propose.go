@@ -83,8 +83,9 @@ type proposer struct {
 	now   func() time.Time
 	// closed ends the wait of everybody when the node ends.
 	closed <-chan struct{}
-	// observe is told of each entry.
-	observe func(Batch)
+	// observe is told of each entry, lastWrite is when the newest write to the log ended, in nanoseconds.
+	observe   func(Batch)
+	lastWrite func() int64
 	// since is when the oldest entry in flight was handed to Raft, in nanoseconds of the node's clock; 0 when there is none.
 	since atomic.Int64
 
@@ -100,9 +101,9 @@ type proposer struct {
 	ended          bool     // nothing is proposed any more
 }
 
-func newProposer(r *raft.Raft, quota int64, now func() time.Time, closed <-chan struct{}, observe func(Batch)) *proposer {
+func newProposer(r *raft.Raft, quota int64, now func() time.Time, closed <-chan struct{}, observe func(Batch), lastWrite func() int64) *proposer {
 	return &proposer{
-		raft: r, quota: quota, now: now, closed: closed, observe: observe, wake: make(chan struct{}, 1),
+		raft: r, quota: quota, now: now, closed: closed, observe: observe, lastWrite: lastWrite, wake: make(chan struct{}, 1),
 		flights: make(chan *entry, inFlight), slots: make(chan struct{}, inFlight),
 	}
 }
@@ -329,6 +330,10 @@ func (p *proposer) land() {
 		} else {
 			done := e.future.Response().(*applied)
 			t := &timing{queued: e.began, proposed: e.proposed, applying: done.began, applied: done.ended}
+			// With one entry in flight the last write is that of this one, unless another member leads already.
+			if w := time.Unix(0, p.lastWrite()); w.After(t.proposed) && w.Before(t.applied) {
+				t.written = w
+			}
 			for i, pr := range e.proposals {
 				o := done.outcomes[i]
 				o.timing = t

@@ -36,7 +36,7 @@ func (m *Maintenance) Status(context.Context, *storev1.StatusRequest) (*storev1.
 	return &storev1.StatusResponse{
 		Name: s.Name, Leader: s.Leads, LeaderName: s.Leader, RaftTerm: s.Term, RaftIndex: s.LastIndex, RaftAppliedIndex: s.Applied,
 		Revision: s.Revision, CompactRevision: s.CompactRevision, SizeBytes: s.SizeBytes, LiveBytes: s.LiveBytes, Keys: s.Keys,
-		QuotaBytes: s.QuotaBytes, LogFileBytes: s.LogFileBytes, Alarms: kinds, AlarmMembers: members, Watchers: int64(s.Watchers), Leases: int64(s.Leases),
+		QuotaBytes: s.QuotaBytes, LogFileBytes: s.LogFileBytes, Alarms: kinds, AlarmMembers: members, Watchers: int64(s.Watch.Watchers), Leases: int64(s.Leases),
 		Problem: problem, Version: s.Version, LogStore: string(s.LogStore), ClusterId: m.node.ClusterName(),
 	}, nil
 }

@@ -18,6 +18,8 @@ type Hub struct {
 	// plain and withPrev are the newest revisions as messages.
 	plain, withPrev encodings
 
+	expired atomic.Int64 // watches, ever
+
 	// mu makes commits, registrations and removals exclude one another. Lock order: mu, then a watcher's own.
 	mu       sync.Mutex
 	index    index
@@ -111,11 +113,26 @@ func (h *Hub) Tick() {
 	}
 }
 
-// Watchers is the number of open watches.
-func (h *Hub) Watchers() int {
+// Figures are numbers of a hub's watches.
+type Figures struct {
+	// Watchers are open. Lagging are those of them that read the log because they could not keep up, or began in the past and
+	// have not caught up yet.
+	Watchers, Lagging int
+	// Expired is how many have ended, ever, because compaction had passed their position.
+	Expired int64
+}
+
+// Figures counts the watches.
+func (h *Hub) Figures() Figures {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.watchers)
+	f := Figures{Watchers: len(h.watchers), Expired: h.expired.Load()}
+	for w := range h.watchers {
+		if w.lags() {
+			f.Lagging++
+		}
+	}
+	return f
 }
 
 // Close ends all watches with kv.ErrClosed and refuses new ones. The view stays readable.

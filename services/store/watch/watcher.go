@@ -71,9 +71,22 @@ func (w *Watcher) lag(expire bool) {
 	}
 	w.synced, w.pending = false, nil
 	if expire && w.err == nil {
-		w.err = &kv.ExpiredError{Revision: w.pos}
+		w.expire(w.pos)
 	}
 	w.wake()
+}
+
+// expire ends the watch after rev, up to which it was delivered whole. mu is held.
+func (w *Watcher) expire(rev int64) {
+	w.err = &kv.ExpiredError{Revision: rev}
+	w.hub.expired.Add(1)
+}
+
+// lags reports whether the watcher reads the log.
+func (w *Watcher) lags() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.synced && w.err == nil
 }
 
 func (w *Watcher) tick() {
@@ -200,7 +213,7 @@ func (w *Watcher) readPending(b *builder, revs []int64) (int64, bool, error) {
 	switch {
 	case done == 0:
 		// Compaction was faster. What was delivered ends before the first of the list.
-		w.err = &kv.ExpiredError{Revision: max(w.pos, revs[0]-1)}
+		w.expire(max(w.pos, revs[0]-1))
 		return 0, false, w.err
 	case !w.synced:
 		// The hub gave up on the list meanwhile and reset pos from what was on it then, all of it after revs.
@@ -219,7 +232,7 @@ func (w *Watcher) readLog(b *builder, pos int64) (int64, bool, error) {
 	if pos+1 < view.CompactRevision() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.err = &kv.ExpiredError{Revision: pos}
+		w.expire(pos)
 		return 0, false, w.err
 	}
 	end := min(view.Revision(), pos+scanStep)
