@@ -88,7 +88,7 @@ func Seed(c SeedConfig, state *mvcc.State) error {
 	if err := CheckSeedable(c.DataDir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+	if err := makeFolder(c.DataDir); err != nil {
 		return fmt.Errorf("the store's data folder cannot be made: %w: check the path and its permissions", err)
 	}
 	if err := beginUnfinished(c.DataDir, "a restore", "remove everything in the folder and restore again"); err != nil {

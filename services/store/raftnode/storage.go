@@ -90,7 +90,7 @@ func openStorage(cfg *Config) (_ *storage, err error) {
 
 // clearLeftovers removes what a crash left half-written: nobody else does, and a snapshot may be as large as the store.
 func clearLeftovers(dir string) error {
-	for _, pattern := range []string{logFile + ".new", memberFile + ".new", restorePrefix + "*", filepath.Join(walDir, "*.new"), filepath.Join(snapshotDir, "*.tmp")} {
+	for _, pattern := range []string{logFile + ".new", memberFile + ".new", unfinishedFile + ".new", restorePrefix + "*", filepath.Join(walDir, "*.new"), filepath.Join(snapshotDir, "*.tmp")} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return err

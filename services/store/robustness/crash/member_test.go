@@ -24,7 +24,6 @@ const asMember = "ORRERY_CRASH_MEMBER"
 var (
 	all      = flag.Bool("crash.all", false, "try all moments instead of a sample")
 	logStore = flag.String("crash.log-store", "", "kind of log: boltdb or wal, empty for both")
-	early    = flag.Bool("crash.early", false, "try all moments of the making of a new member")
 	seed     = flag.Uint64("crash.seed", 1, "seed of all that is random")
 )
 
