@@ -138,7 +138,7 @@ func TestClosedWatchersAreForgotten(t *testing.T) {
 		f.watch(kv.WatchRequest{Key: fmt.Appendf(nil, "/%d", i), End: kv.PrefixEnd(fmt.Appendf(nil, "/%d", i))}).Close()
 		f.watch(kv.WatchRequest{Key: []byte("/a"), End: []byte("/c")}).Close()
 	}
-	if n := f.hub.Watchers(); n != 0 {
+	if n := f.hub.Figures().Watchers; n != 0 {
 		t.Fatalf("%d watchers are left", n)
 	}
 	f.hub.Close()
