@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -20,11 +21,7 @@ func TestMain(m *testing.M) {
 func entries(from, to uint64, size int) []*raft.Log {
 	var out []*raft.Log
 	for i := from; i <= to; i++ {
-		data := make([]byte, size)
-		for j := range data {
-			data[j] = byte(i)
-		}
-		out = append(out, &raft.Log{Index: i, Term: 1, Data: data})
+		out = append(out, &raft.Log{Index: i, Term: 1, Data: bytes.Repeat([]byte{byte(i)}, size)})
 	}
 	return out
 }
@@ -88,8 +85,8 @@ func TestLogStores(t *testing.T) {
 			check(1, 79)
 			again()
 			check(1, 79)
-			must(d.StoreLogs(entries(80, 90, 500_000)))
-			must(d.StoreLogs(entries(91, 200, 500_000))) // over the end of a segment
+			must(d.StoreLogs(entries(80, 90, 50_000)))
+			must(d.StoreLogs(entries(91, 200, 50_000))) // over the end of a segment
 			check(1, 200)
 			must(d.DeleteRange(1, 70))
 			check(71, 200)
@@ -201,7 +198,7 @@ func TestInterruptedRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.StoreLogs(entries(1, 70, 500_000)); err != nil { // fills the first segment
+	if err := d.StoreLogs(entries(1, 70, 50_000)); err != nil { // fills the first segment
 		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil {
