@@ -165,7 +165,8 @@ func (s *Service) Run(ctx context.Context) error {
 	case err = <-served:
 	}
 	cancel()
-	s.drain()
+	// A member that cannot go on has nothing to wait for: while it lingers the others reckon with it.
+	s.drain(err == nil)
 	err = errors.Join(err, s.node.Close())
 	done.Wait()
 	return err
@@ -188,18 +189,23 @@ func (s *Service) tellHealth(ctx context.Context) {
 	}
 }
 
-// drain tells clients to go elsewhere, lets calls end and closes the port.
-func (s *Service) drain() {
+// drain tells clients to go elsewhere and closes the port. In good order it hands over the leadership and lets calls end
+// first.
+func (s *Service) drain(inOrder bool) {
 	s.health.Shutdown() // first: balancers stop sending
 	s.store.Drain()
-	s.node.StepDown()
+	if inOrder {
+		s.node.StepDown()
+	}
 	s.node.EndWatches() // their clients resume on another member
 	s.etcd.Stop()
-	s.calls.Drain()
-	select {
-	case <-s.calls.Idle():
-	case <-s.cfg.Clock.After(s.cfg.DrainTimeout):
-		s.cfg.Logger.Warn("some calls did not end in time, they are cut off", "timeout", s.cfg.DrainTimeout)
+	if inOrder {
+		s.calls.Drain()
+		select {
+		case <-s.calls.Idle():
+		case <-s.cfg.Clock.After(s.cfg.DrainTimeout):
+			s.cfg.Logger.Warn("some calls did not end in time, they are cut off", "timeout", s.cfg.DrainTimeout)
+		}
 	}
 	s.grpc.Stop()
 }
