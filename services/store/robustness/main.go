@@ -63,8 +63,8 @@ func run() (err error) {
 			return err
 		}
 		defer func() {
-			if err == nil {
-				err = os.RemoveAll(o.keep) // nothing to look at
+			if err == nil || ctx.Err() != nil {
+				err = errors.Join(err, os.RemoveAll(o.keep)) // nothing to look at
 			}
 		}()
 	}
