@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -91,4 +92,28 @@ func BenchmarkRevision(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkIdleWatch reports what an open watch of its own range costs the client and the member together: streams,
+// goroutines and buffers.
+func BenchmarkIdleWatch(b *testing.B) {
+	c := benchService(b)
+	held := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc + m.StackInuse)
+	}
+	for b.Loop() {
+		const n = 1000
+		before := held()
+		for i := range n {
+			w, err := c.Watch(context.Background(), kv.WatchRequest{Key: fmt.Appendf(nil, "/w/%d", i)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer w.Close()
+		}
+		b.ReportMetric(float64(held()-before)/n, "B/watch")
+	}
 }

@@ -12,5 +12,11 @@
 // Commit makes the new view readable and then tells the watchers, all under one lock and in revision order: whoever is
 // told of a revision can read it.
 //
-// hub.go has the hub, watcher.go the watcher, index.go finds the watchers of a key.
+// What a watch costs (BenchmarkWatchMemory): about 400 bytes while it has nothing to read, at most 4.5 KB when it does not read
+// what concerns it, and 400 bytes again once it is parked. The events themselves are the store's history, whose size is
+// bounded, and the encoded form of the newest ones, at most 32 MB for all watches together (encoded.go). A stream over gRPC adds
+// about 40 KB on both sides together.
+//
+// hub.go has the hub, watcher.go the watcher, index.go finds the watchers of a key, encoded.go lets watchers share the bytes that
+// are sent.
 package watch
