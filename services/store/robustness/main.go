@@ -58,17 +58,17 @@ func run() (err error) {
 		return err
 	}
 	fmt.Printf("robustness: seed %d\n", o.seed)
+	var all []report.Round
 	if o.keep == "" {
 		if o.keep, err = os.MkdirTemp("", "orrery-robustness-"); err != nil {
 			return err
 		}
 		defer func() {
-			if err == nil || ctx.Err() != nil {
+			if !slices.ContainsFunc(all, report.Round.Failed) && (err == nil || ctx.Err() != nil) {
 				err = errors.Join(err, os.RemoveAll(o.keep)) // nothing to look at
 			}
 		}()
 	}
-	var all []report.Round
 	for _, c := range clusters {
 		rounds, err := newCampaign(o, c).run(ctx)
 		all = append(all, rounds...)
@@ -79,7 +79,7 @@ func run() (err error) {
 	if err := o.write(all); err != nil {
 		return err
 	}
-	failed := slices.DeleteFunc(slices.Clone(all), func(r report.Round) bool { return len(r.Violations) == 0 })
+	failed := slices.DeleteFunc(slices.Clone(all), func(r report.Round) bool { return !r.Failed() })
 	if len(failed) > 0 {
 		return fmt.Errorf("%d of %d rounds broke a promise; their histories are in %s", len(failed), len(all), o.keep)
 	}

@@ -24,6 +24,9 @@ type Round struct {
 	Violations, Notes   []string
 }
 
+// Failed reports whether the store broke a promise.
+func (r Round) Failed() bool { return len(r.Violations) > 0 }
+
 // Count fills in the figures.
 func (r *Round) Count(h *history.Round) {
 	r.Calls = len(h.Ops)
