@@ -32,8 +32,8 @@ type disk struct {
 	cache logCache
 	// writing and cutting are the writes to the log and to the votes, and the deletion of old entries, which go on side by side.
 	writing, cutting stopwatch
-	// appended counts the bytes of entries stored.
-	appended atomic.Int64
+	// appended and stored count the bytes of the entries stored and the entries.
+	appended, stored atomic.Int64
 	// keepFrom is asked, when old entries are deleted, for the first one that is still needed, in a log
 	// that ends with last; nil keeps none.
 	keepFrom func(last uint64) (index uint64, any bool)
@@ -136,6 +136,9 @@ func (d *disk) path() string {
 
 // size is that of the log on disk.
 func (d *disk) size() int64 { return d.store.size() }
+
+// entryBytes is the mean size of the entries stored since the start.
+func (d *disk) entryBytes() int64 { return d.appended.Load() / max(d.stored.Load(), 1) }
 
 // stalled is for how long a write has been under way, 0 when there is none.
 func (d *disk) stalled() time.Duration { return max(d.writing.running(), d.cutting.running()) }
@@ -287,6 +290,7 @@ func (d *disk) StoreLogs(logs []*raft.Log) error {
 		bytes += len(l.Data)
 	}
 	d.appended.Add(int64(bytes))
+	d.stored.Add(int64(len(logs)))
 	d.lastWrite.Store(time.Now().UnixNano())
 	if fn := d.observe.Load(); fn != nil {
 		(*fn)(Append{Entries: len(logs), Bytes: bytes, Took: took})

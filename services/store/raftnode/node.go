@@ -94,7 +94,7 @@ func Open(cfg Config) (_ *Node, err error) {
 	}
 	n.rounds = &rounds{ctx: ctx, done: &n.done}
 	n.mux = newMux(&n.cfg, st.identity)
-	n.progress = newProgress(cfg.Clock, d.appended.Load, max(4*cfg.SnapshotBytes, minKept))
+	n.progress = newProgress(cfg.Clock, d.entryBytes, max(4*cfg.SnapshotBytes, minKept))
 	n.transport = &transport{progress: n.progress, contacts: &n.contacts, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: streamLayer{n.mux.raft, n.mux}, MaxPool: 4, Timeout: 10 * time.Second, Logger: newRaftLogger(cfg.Logger), MsgpackUseNewTimeFormat: true,
 	})}
@@ -144,6 +144,7 @@ func (n *Node) startRaft(st *storage, notify chan bool) (err error) {
 	d := st.disk
 	d.onFailure = n.fail
 	d.keepFrom = n.progress.keepFrom
+	st.snapshots.onOpen = n.progress.open
 	if st.begun && !cfg.Join {
 		// What is missing of raft.BootstrapCluster, which itself refuses to go on.
 		if err := d.StoreLog(&raft.Log{Index: 1, Term: bootstrapTerm, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(cfg.initial())}); err != nil {

@@ -10,41 +10,42 @@ import (
 )
 
 const (
-	// caughtUp is how many entries behind the end of the log a follower may be that needs no entries kept for it.
-	caughtUp = 256
 	// keepIdle is for how long entries are kept for a follower that makes no progress.
 	keepIdle = time.Minute
+	// keepOpened is for how long entries are kept for a snapshot that was opened and is not being sent yet.
+	keepOpened = 10 * time.Second
 	// minKept is the least size to which the log may grow for the sake of a follower.
 	minKept = 512 << 20
 )
 
 // progress is how far the leader has brought each of its followers. The library does not tell, so it is read off the calls
 // that it makes. It serves two ends: the lag of each member, and that old entries are not deleted while a follower that
-// was sent a snapshot still needs them: otherwise, under load, each snapshot would be followed by the next.
+// makes progress still needs them: otherwise, under load, each snapshot that it is sent would be followed by the next.
 type progress struct {
 	clock clock.PassiveClock
-	// appended counts the bytes added to the log, maxKept bounds those that are kept for a follower.
-	appended func() int64
-	maxKept  int64
+	// entryBytes is the mean size of an entry, maxKept bounds the bytes that are kept for a follower.
+	entryBytes func() int64
+	maxKept    int64
 
 	mu        sync.Mutex
 	followers map[string]*follower
+	// opened is the last entry of the snapshot that was opened last, openedAt when: it is about to be sent.
+	opened   uint64
+	openedAt time.Time
 }
 
 type follower struct {
-	// sent is the last entry that the follower was sent and took, or is about to.
-	sent uint64
-	// keep is the entry from which on the log is kept, 0 for none.
-	keep uint64
-	// moved is when there was progress last, bytes how much had been appended when keeping began.
+	// sent is the last entry that the follower was sent and took, or is about to; keep is the one from which on it needs the
+	// log, 0 while that is not known.
+	sent, keep uint64
+	// moved is when there was progress last.
 	moved time.Time
-	bytes int64
-	// installing counts the snapshots on the way, installs those that were begun.
+	// installing counts the snapshots on the way, installs those that arrived.
 	installing, installs int
 }
 
-func newProgress(c clock.PassiveClock, appended func() int64, maxKept int64) *progress {
-	return &progress{clock: c, appended: appended, maxKept: maxKept, followers: map[string]*follower{}}
+func newProgress(c clock.PassiveClock, entryBytes func() int64, maxKept int64) *progress {
+	return &progress{clock: c, entryBytes: entryBytes, maxKept: maxKept, followers: map[string]*follower{}}
 }
 
 // reset forgets everything: this member does not lead any more.
@@ -52,6 +53,7 @@ func (p *progress) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.followers)
+	p.opened = 0
 }
 
 func (p *progress) get(id raft.ServerID) *follower {
@@ -71,10 +73,14 @@ func (p *progress) took(id raft.ServerID, index uint64) {
 	if f.sent == index {
 		return
 	}
-	f.sent, f.moved = index, p.clock.Now()
-	if f.keep > 0 {
-		f.keep = max(f.keep, index)
-	}
+	f.sent, f.keep, f.moved = index, index, p.clock.Now()
+}
+
+// open notes that a snapshot that ends with index was opened.
+func (p *progress) open(index uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.opened, p.openedAt = index, p.clock.Now()
 }
 
 // install notes that a snapshot that ends with index is sent to a follower; the function that it returns, that this ended.
@@ -83,15 +89,14 @@ func (p *progress) install(id raft.ServerID, index uint64) (done func(ok bool)) 
 	defer p.mu.Unlock()
 	f := p.get(id)
 	f.installing++
-	f.installs++
-	f.keep, f.moved, f.bytes = index, p.clock.Now(), p.appended()
+	f.keep = index
 	return func(ok bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		f.installing--
-		f.moved = p.clock.Now()
 		if ok {
-			f.sent = max(f.sent, index)
+			f.sent, f.moved = max(f.sent, index), p.clock.Now()
+			f.installs++
 		}
 	}
 }
@@ -100,16 +105,15 @@ func (p *progress) install(id raft.ServerID, index uint64) (done func(ok bool)) 
 func (p *progress) keepFrom(last uint64) (index uint64, any bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.opened > 0 {
+		if index, any = p.opened, true; p.clock.Since(p.openedAt) > keepOpened {
+			p.opened, index, any = 0, 0, false
+		}
+	}
+	most := uint64(p.maxKept / max(p.entryBytes(), 1))
 	for _, f := range p.followers {
-		if f.keep == 0 {
-			continue
-		}
-		idle := f.installing == 0 && p.clock.Since(f.moved) > keepIdle
-		if f.installing == 0 && f.sent+caughtUp >= last || idle || p.appended()-f.bytes > p.maxKept {
-			f.keep = 0
-			continue
-		}
-		if !any || f.keep < index {
+		active := f.installing > 0 || !f.moved.IsZero() && p.clock.Since(f.moved) <= keepIdle
+		if f.keep > 0 && active && f.keep+most >= last && (!any || f.keep < index) {
 			index, any = f.keep, true
 		}
 	}

@@ -31,6 +31,8 @@ const (
 type snapshotStore struct {
 	*raft.FileSnapshotStore
 	dir string
+	// onOpen, when set, is told the last log entry of each snapshot that is opened.
+	onOpen func(index uint64)
 }
 
 // openSnapshots opens the snapshots in a data folder.
@@ -189,6 +191,10 @@ func (s *snapshotStore) putAside(bad []snapshotName, log *slog.Logger) error {
 
 // Open implements raft.SnapshotStore; it checks what it opens.
 func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	var n snapshotName
+	if _, err := fmt.Sscanf(id, "%d-%d-%d", &n.term, &n.index, &n.time); err == nil && s.onOpen != nil {
+		s.onOpen(n.index) // first: reading it through takes its time
+	}
 	meta, content, err := s.FileSnapshotStore.Open(id)
 	if err != nil {
 		err = damaged(filepath.Join(s.dir, id), "%v", err)
