@@ -10,6 +10,7 @@
 //
 // The life of a linearizable read (read.go): ask the leader which log index it must have seen, wait until that is applied
 // here, read the view. The leader answers after it made sure that it still leads; all reads that wait share one round.
+// Calls that arrive together need no goroutine each (batch.go); observe.go says where the time of a write went.
 //
 // Members talk on one port (transport.go): Raft's own protocol, and the gRPC of peers for what Raft has no message for.
 // node.go puts the parts together; leader.go is what runs on the leader alone: lease time and compaction.

@@ -411,7 +411,9 @@ func cloneKV(x *kv.KeyValue) {
 	n := len(x.Key)
 	block := append(slices.Grow([]byte(nil), n+len(x.Value)), x.Key...)
 	block = append(block, x.Value...)
-	x.Key = block[:n:n]
+	if x.Key != nil {
+		x.Key = block[:n:n]
+	}
 	if x.Value != nil {
 		x.Value = block[n:]
 	}

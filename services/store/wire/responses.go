@@ -75,37 +75,3 @@ func ToTxnResponse(r *storev1.TxnResponse) *kv.TxnResponse {
 	}
 	return out
 }
-
-// FromEvents converts events.
-func FromEvents(events []kv.Event) []*storev1.Event {
-	type slot struct {
-		event storev1.Event
-		kv    storev1.KeyValue
-	}
-	block := make([]slot, len(events))
-	out := make([]*storev1.Event, len(events))
-	for i := range events {
-		e, s := &events[i], &block[i]
-		fill(&s.kv, &e.KV)
-		s.event.Type, s.event.Kv = storev1.EventType(e.Type+1), &s.kv
-		if e.PrevKV != nil {
-			s.event.PrevKv = &storev1.KeyValue{}
-			fill(s.event.PrevKv, e.PrevKV)
-		}
-		out[i] = &s.event
-	}
-	return out
-}
-
-// AppendEvents converts events and appends them to events.
-func AppendEvents(events []kv.Event, from []*storev1.Event) []kv.Event {
-	for _, e := range from {
-		out := kv.Event{Type: kv.EventType(e.Type - 1), KV: toKV(e.Kv)}
-		if e.PrevKv != nil {
-			prev := toKV(e.PrevKv)
-			out.PrevKV = &prev
-		}
-		events = append(events, out)
-	}
-	return events
-}
