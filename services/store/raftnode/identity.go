@@ -91,11 +91,17 @@ func (id *identity) setLog(kind LogStore) error {
 	id.mu.Lock()
 	defer id.mu.Unlock()
 	id.log = kind
-	return id.write(id.cluster.Load())
+	return id.writeLocked(id.cluster.Load())
 }
 
-// write keeps the identity; it is on disk when it returns.
+// write keeps the identity; it is on disk when it returns. A peer may tell of the cluster at the same time.
 func (id *identity) write(cluster uint64) error {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	return id.writeLocked(cluster)
+}
+
+func (id *identity) writeLocked(cluster uint64) error {
 	f := identityFile{Name: id.name, Log: id.log}
 	if cluster != 0 {
 		f.Cluster = clusterString(cluster)
@@ -124,7 +130,7 @@ func (id *identity) accepts(cluster uint64) (bool, error) {
 	id.mu.Lock()
 	defer id.mu.Unlock()
 	if mine = id.cluster.Load(); mine == 0 {
-		return true, id.write(cluster)
+		return true, id.writeLocked(cluster)
 	}
 	return mine == cluster, nil
 }

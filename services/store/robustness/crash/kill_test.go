@@ -166,7 +166,7 @@ func TestFailedSync(t *testing.T) {
 		}
 		rnd := rand.New(rand.NewPCG(*seed, 2))
 		for i := range n {
-			at, drop, mode := 30+rnd.IntN(420), i%2 == 0, disk.LossMode(i/2%3)
+			at, drop, mode := 30+rnd.IntN(270), i%2 == 0, disk.LossMode(i/2%3)
 			t.Run(fmt.Sprintf("%s, from operation %d, drop=%v, %v", kind, at, drop, mode), func(t *testing.T) {
 				r := newRig(t, kind, faultfs.Options{Journaled: true})
 				if err := errors.Join(r.start(), r.fs.FailSyncFrom(at, drop)); err != nil {
@@ -180,7 +180,7 @@ func TestFailedSync(t *testing.T) {
 					t.Errorf("the member neither works nor ends: a supervisor does not start it again; %s", r.proc.said())
 				}
 				r.proc.kill()
-				if err := r.fs.Crash(disk.Loss{Mode: mode, Seed: *seed}); err != nil {
+				if err := errors.Join(r.fs.FailSyncs(0, false), r.fs.Crash(disk.Loss{Mode: mode, Seed: *seed})); err != nil {
 					t.Fatal(err)
 				}
 				if err := r.restartAndCheck(t.Context()); err != nil {
