@@ -15,8 +15,9 @@ import (
 const (
 	// A message is closed when it has this many bytes; one call may be larger than that.
 	maxSend = 256 << 10
-	// silence is for how long a member may say nothing while calls are open: one that lives says something every 250 ms.
-	silence = 2 * time.Second
+	// silence is for how long a member may say nothing while calls are open: one that lives says something every 250 ms, and a
+	// machine that is short of processors must not make it look dead.
+	silence = 3 * time.Second
 	// maxLanePause bounds the time between attempts to open a lane.
 	maxLanePause = time.Second
 )
