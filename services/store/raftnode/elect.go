@@ -3,7 +3,6 @@ package raftnode
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"syscall"
 	"time"
@@ -18,8 +17,9 @@ import (
 const (
 	// probeTimeout bounds the question whether the leader's port still answers.
 	probeTimeout = 200 * time.Millisecond
-	// maxHeadStart bounds the random wait that keeps two followers from standing at the same moment.
-	maxHeadStart = 150 * time.Millisecond
+	// headStart is what each follower leaves to the one before it, in the order of their names: two that stand at the same
+	// moment may both fail.
+	headStart = 200 * time.Millisecond
 )
 
 // stand makes this member a candidate now.
@@ -67,7 +67,7 @@ func (n *Node) keepLeader(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-n.cfg.Clock.After(rand.N(maxHeadStart)):
+		case <-n.cfg.Clock.After(time.Duration(n.rank(string(name))) * headStart):
 		}
 		if now, _ := n.raft.LeaderWithID(); now != addr || n.raft.State() != raft.Follower || !gone(ctx, string(addr)) {
 			continue
@@ -92,4 +92,18 @@ func gone(ctx context.Context, addr string) bool {
 func (n *Node) votes() bool {
 	m, err := n.member(n.cfg.Name)
 	return err == nil && m.Voter
+}
+
+// rank is how many voters other than the leader come before this member by name.
+func (n *Node) rank(leader string) (before int) {
+	ms, err := n.Members()
+	if err != nil {
+		return 0
+	}
+	for _, m := range ms {
+		if m.Voter && m.Name != leader && m.Name < n.cfg.Name {
+			before++
+		}
+	}
+	return before
 }
