@@ -253,13 +253,23 @@ func TestFullDiskOfALoneMember(t *testing.T) {
 }
 
 // TestLeaderGone: with a time-out that nobody could wait for, the followers elect a leader as soon as the old one's process
-// has ended, and the first write does not wait for a time-out either.
+// has ended, and the first write does not wait for a time-out either. On a busy machine two may stand at the same moment and
+// both fail, as Raft allows, so one cluster of three has to succeed.
 func TestLeaderGone(t *testing.T) {
-	ms := trio(t, func(c *Config) { c.HeartbeatTimeout = time.Hour })
-	put(t, ms[1], "/a", nil)
-	_ = ms[0].Close()
-	putThrough(t, ms[1], "/b")
-	putThrough(t, ms[2], "/c")
+	var err error
+	for range 3 {
+		ms := trio(t, func(c *Config) { c.HeartbeatTimeout = time.Hour })
+		put(t, ms[1], "/a", nil)
+		_ = ms[0].Close()
+		for err = kv.ErrOutcomeUnknown; errors.Is(err, kv.ErrOutcomeUnknown); {
+			err = putErr(t, ms[1], "/b")
+		}
+		if err == nil {
+			putThrough(t, ms[2], "/c")
+			return
+		}
+	}
+	t.Fatal(err)
 }
 
 // TestAloneAtOnce: so does a member that is alone, new and started again.
