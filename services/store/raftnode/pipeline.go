@@ -19,9 +19,9 @@ type observedPipeline struct {
 	raft.AppendPipeline
 	id       raft.ServerID
 	contacts *contacts
-	out    chan raft.AppendFuture
-	once   sync.Once
-	closed chan struct{}
+	out      chan raft.AppendFuture
+	once     sync.Once
+	closed   chan struct{}
 }
 
 // run passes answers on. It ends with the pipeline.
