@@ -67,13 +67,14 @@ func place(data []byte, rnd *rand.Rand) int {
 func TestDamagedFiles(t *testing.T) {
 	for _, kind := range kinds() {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			dir, known := image(t, kind)
 			files := filesOf(t, dir)
 			image := disk.New()
 			if err := image.Load(dir); err != nil {
 				t.Fatal(err)
 			}
-			times := 3
+			times := 2
 			if *all {
 				times = 60
 			}

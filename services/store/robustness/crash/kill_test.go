@@ -18,6 +18,7 @@ import (
 func TestKilled(t *testing.T) {
 	for _, kind := range kinds() {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			total := 500 // operations of one round of the workload, about; found out with the first
 			rnd := rand.New(rand.NewPCG(*seed, 1))
 			n := 6
@@ -116,8 +117,9 @@ func image(t *testing.T, kind string) (dir string, known *expectation) {
 func TestKilledWhileRecovering(t *testing.T) {
 	for _, kind := range kinds() {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			dir, known := image(t, kind)
-			step := 3
+			step := 4
 			if *all {
 				step = 1
 			}
@@ -160,14 +162,15 @@ func TestKilledWhileRecovering(t *testing.T) {
 // the power fails.
 func TestFailedSync(t *testing.T) {
 	for _, kind := range kinds() {
-		n := 6
+		n := 3
 		if *all {
 			n = 100
 		}
 		rnd := rand.New(rand.NewPCG(*seed, 2))
 		for i := range n {
-			at, drop, mode := 30+rnd.IntN(270), i%2 == 0, disk.LossMode(i/2%3)
+			at, drop, mode := 30+rnd.IntN(270), i%2 == 0, disk.LossMode(i%3)
 			t.Run(fmt.Sprintf("%s, from operation %d, drop=%v, %v", kind, at, drop, mode), func(t *testing.T) {
+				t.Parallel()
 				r := newRig(t, kind, faultfs.Options{Journaled: true})
 				if err := errors.Join(r.start(), r.fs.FailSyncFrom(at, drop)); err != nil {
 					t.Fatal(err)
@@ -196,6 +199,7 @@ func TestFullDisk(t *testing.T) {
 	for _, kind := range kinds() {
 		for _, free := range []int64{0, 300 << 10} {
 			t.Run(fmt.Sprintf("%s, %d bytes", kind, free), func(t *testing.T) {
+				t.Parallel()
 				r := newRig(t, kind, faultfs.Options{Journaled: true})
 				if err := r.start(); err != nil {
 					t.Fatal(err)

@@ -80,7 +80,7 @@ func moments(t *testing.T, rec faultfs.Recording, journaled bool, n int, losses 
 			known.add(e)
 		}
 		for _, loss := range losses {
-			if rnd.IntN(total) >= n && (at > early || rnd.IntN(4) > 0) {
+			if rnd.IntN(total) >= n && (at > early || rnd.IntN(6) > 0) {
 				continue
 			}
 			m := moment{after: at, op: op, loss: loss, disk: d.Clone(), known: known.clone()}
@@ -96,7 +96,7 @@ func moments(t *testing.T, rec faultfs.Recording, journaled bool, n int, losses 
 // TestEveryMoment starts a member on the disk as it was at each moment of a run.
 func TestEveryMoment(t *testing.T) {
 	losses := []disk.Loss{{Mode: disk.Keep}, {Mode: disk.Drop}, {Mode: disk.Tear, Seed: *seed}}
-	n := 240
+	n := 160
 	if *all {
 		n = 1 << 30
 		for i := range uint64(1) {
