@@ -14,6 +14,7 @@
 //   - TestKilledWhileInstalling kills a member of three while it receives a snapshot.
 //   - TestFailedSync lets a sync fail: what the member says after that must not rest on what the disk has lost.
 //   - TestFullDisk takes the space away.
+//   - TestSavedSnapshot and TestRestoredFolder crash while an operator saves a snapshot, and while one becomes a data folder.
 //   - TestDamagedFiles flips bits, zeroes pages and cuts files: a member has all of its data or says which file is damaged.
 //
 // With -crash.all they take all moments instead of a sample; run.sh does that for both kinds of log.
