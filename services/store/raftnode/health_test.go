@@ -334,3 +334,33 @@ func TestDivergence(t *testing.T) {
 		t.Errorf("alarms %v are left", a)
 	}
 }
+
+// TestLateStart: the last of the first members starts when the others have a leader, which talks to it from its first moment.
+func TestLateStart(t *testing.T) {
+	for range 5 {
+		var listeners []net.Listener
+		var initial []Peer
+		for i := range 3 {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			listeners = append(listeners, l)
+			initial = append(initial, Peer{Name: fmt.Sprintf("m%d", i), Address: l.Addr().String()})
+		}
+		for i, p := range initial {
+			n, err := Open(Config{Name: p.Name, DataDir: t.TempDir(), Listener: listeners[i], InitialMembers: initial, Logger: discard})
+			if err != nil {
+				t.Fatalf("%s does not start: %v", p.Name, err)
+			}
+			t.Cleanup(func() { _ = n.Close() })
+			switch i {
+			case 1:
+				n.stand()
+				put(t, n, "/a", nil)
+			case 2:
+				putThrough(t, n, "/b")
+			}
+		}
+	}
+}

@@ -145,28 +145,26 @@ func (n *Node) startRaft(st *storage, notify chan bool) (err error) {
 	d.onFailure = n.fail
 	d.keepFrom = n.progress.keepFrom
 	st.snapshots.onOpen = n.progress.open
-	if st.begun && !cfg.Join {
+	// The first configuration is there before the library runs: another member may have been elected by it and call already.
+	switch {
+	case cfg.Join, st.existing:
+	case st.begun:
 		// What is missing of raft.BootstrapCluster, which itself refuses to go on.
-		if err := d.StoreLog(&raft.Log{Index: 1, Term: bootstrapTerm, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(cfg.initial())}); err != nil {
-			return fmt.Errorf("starting a new store cluster: %w", err)
+		err = d.StoreLog(&raft.Log{Index: 1, Term: bootstrapTerm, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(cfg.initial())})
+	default:
+		if err := n.identity.write(newCluster(cfg.InitialMembers, "")); err != nil {
+			return err
 		}
+		err = raft.BootstrapCluster(rc, d, d, st.snapshots, n.transport, cfg.initial())
+	}
+	if err != nil {
+		return fmt.Errorf("starting a new store cluster: %w", err)
 	}
 	if n.raft, err = raft.NewRaft(rc, n.fsm, d, d, st.snapshots, n.transport); err != nil {
 		return fmt.Errorf("starting the store from %s: %w", cfg.DataDir, err)
 	}
 	d.running.Store(true)
 	n.following.leader = func() string { addr, _ := n.raft.LeaderWithID(); return string(addr) }
-	if st.existing || st.begun || cfg.Join {
-		return nil
-	}
-	if err := n.identity.write(newCluster(cfg.InitialMembers, "")); err != nil {
-		n.raft.Shutdown()
-		return err
-	}
-	if err := n.raft.BootstrapCluster(cfg.initial()).Error(); err != nil {
-		n.raft.Shutdown()
-		return fmt.Errorf("starting a new store cluster: %w", err)
-	}
 	return nil
 }
 
