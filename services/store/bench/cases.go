@@ -16,7 +16,7 @@ import (
 )
 
 // caseNames are all cases, in the order in which they run.
-var caseNames = []string{"put1", "put16", "put64", "put256", "range", "get", "watch100", "rss"}
+var caseNames = []string{"put1", "put16", "put64", "put256", "range", "get", "watch100", "watch100shared", "rss"}
 
 const (
 	valueSize = 1024
@@ -24,6 +24,8 @@ const (
 	// listers and getters are how many callers read at a time.
 	listers, getters = 8, 64
 	watchers         = 100
+	// watchClients are how many connections independent watchers have, with as many prefixes to each.
+	watchClients = 10
 	// watchWriters write while watchers watch, watchEvents each watcher sees.
 	watchWriters, watchEvents = 16, 2000
 	rssKeys                   = 100_000
@@ -66,13 +68,15 @@ func (b *bench) run(ctx context.Context, name string, turn int) (m measure, err 
 		m, err = b.loop(ctx, listers, b.list)
 	case name == "get":
 		m, err = b.loop(ctx, getters, b.get)
+	case name == "watch100":
+		m, err = b.independent(ctx)
 	default:
-		m, err = b.fanOut(ctx)
+		m, err = b.fanOut(ctx, []target{b.t}, []string{leases})
 	}
 	if b.o.verbose {
 		took := time.Since(start).Seconds()
 		server, client := (b.cluster.cpu()-server).Seconds()/took, (cpu("self")-client).Seconds()/took
-		fmt.Fprintf(os.Stderr, "%-7s %d %-8s %9.0f/s p99 %8.3f ms   CPU: servers %.2f, client %.2f, %.1f us each\n", b.kind, len(b.cluster.members), name,
+		fmt.Fprintf(os.Stderr, "%-7s %d %-14s %9.0f/s p99 %8.3f ms   CPU: servers %.2f, client %.2f, %.1f us each\n", b.kind, len(b.cluster.members), name,
 			m.perSecond, ms(m.p99), server, client, 1e6*(server+client)/m.perSecond)
 	}
 	return m, err
@@ -185,9 +189,31 @@ func (b *bench) fill(ctx context.Context, n int, key func(int) []byte) error {
 	return context.Cause(ctx)
 }
 
-// fanOut has many watchers follow the same keys while writers put as fast as they can, and measures until every watcher
-// has every event. Its latency is that from before the put to the event.
-func (b *bench) fanOut(ctx context.Context) (measure, error) {
+// leases is the prefix of the keys that watchers see.
+const leases = "/registry/leases/"
+
+// independent watchers have nothing that a client could share: several clients, and on each one watches of different
+// prefixes, which all hold the same keys.
+func (b *bench) independent(ctx context.Context) (measure, error) {
+	var clients []target
+	for range watchClients {
+		t, err := dial(b.kind, b.cluster.clients())
+		if err != nil {
+			return measure{}, err
+		}
+		defer t.close()
+		clients = append(clients, t)
+	}
+	var prefixes []string
+	for i := range watchers / watchClients {
+		prefixes = append(prefixes, leases[:len(leases)-i])
+	}
+	return b.fanOut(ctx, clients, prefixes)
+}
+
+// fanOut has watchers follow the same keys while writers put as fast as they can, and measures until every watcher has every
+// event. Watchers take turns with clients and prefixes. The latency is that from before the put to the event.
+func (b *bench) fanOut(ctx context.Context, clients []target, prefixes []string) (measure, error) {
 	events := watchEvents
 	if b.o.short {
 		events /= 10
@@ -203,7 +229,7 @@ func (b *bench) fanOut(ctx context.Context) (measure, error) {
 			mine, stop := context.WithCancelCause(ctx)
 			defer stop(nil)
 			took[i] = make([]time.Duration, 0, events)
-			err := b.t.watch(mine, []byte("/registry/leases/"), created.Done, func(v []byte) {
+			err := clients[i%len(clients)].watch(mine, []byte(prefixes[i/len(clients)%len(prefixes)]), created.Done, func(v []byte) {
 				took[i] = append(took[i], time.Duration(time.Now().UnixNano()-int64(binary.BigEndian.Uint64(v))))
 				if len(took[i]) == events {
 					stop(full)
@@ -230,7 +256,7 @@ func (b *bench) fanOut(ctx context.Context) (measure, error) {
 				if n > int64(events) || ctx.Err() != nil {
 					return
 				}
-				if err := b.t.put(ctx, fmt.Appendf(nil, "/registry/leases/node-%d", n), value()); err != nil {
+				if err := b.t.put(ctx, fmt.Appendf(nil, leases+"node-%d", n), value()); err != nil {
 					cancel(err)
 				}
 			}

@@ -1,6 +1,7 @@
 // Command bench measures one Orrery store against one etcd 3.7.3, in the same run and under the same conditions: each member a process
 // of its own with fsync on, data folders side by side on one disk, plaintext on loopback, each store driven through its own
-// gRPC client (one client object for all callers), values of 1 KB.
+// gRPC client (one client object for all callers), values of 1 KB. The watchers of watch100 alone have ten clients with ten different
+// ranges each, so that each costs a watch of the store; those of watch100shared ask one client for the same.
 //
 // Its one idea is that only ratios taken in one run mean anything: the two take turns (A B, B A, A B, ...), each turn on fresh
 // processes and fresh folders, and every figure is the median of the turns. A case prints one line of JSON:

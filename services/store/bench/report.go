@@ -18,7 +18,7 @@ func (r *results) add(kind, name string, m measure) {
 	r.by[k] = append(r.by[k], m)
 }
 
-// line is what a case prints. Rates are operations a second (events a second for watch100), rss is megabytes.
+// line is what a case prints. Rates are operations a second (events a second for watches), rss is megabytes.
 func (r *results) line(name string, members int) string {
 	a, b := r.by[[2]string{"orrery", name}], r.by[[2]string{"etcd", name}]
 	var line any
