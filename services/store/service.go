@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -62,7 +63,7 @@ func New(cfg Config) (_ *Service, err error) {
 	}
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	s.grpc = grpc.NewServer(s.serverOptions()...)
-	s.store = server.NewStore(s.node)
+	s.store = server.NewStore(s.node, cfg.Clock)
 	storev1.RegisterStoreServiceServer(s.grpc, s.store)
 	storev1.RegisterMembershipServiceServer(s.grpc, server.NewMembership(s.node, false))
 	storev1.RegisterMaintenanceServiceServer(s.grpc, server.NewMaintenance(s.node, false))
@@ -102,7 +103,7 @@ func (s *Service) serverOptions() []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(server.MaxMessage),
 		grpc.MaxSendMsgSize(256<<20),
 		grpc.ForceServerCodecV2(wire.Codec{}),
-		grpc.WriteBufferSize(server.Buffer), grpc.ReadBufferSize(server.Buffer),
+		grpc.WriteBufferSize(server.Buffer), grpc.ReadBufferSize(server.Buffer), experimental.BufferPool(wire.Pool),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 	_ "google.golang.org/grpc/health" // lets the balancer leave out members that say they do not serve
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/resolver"
@@ -103,7 +104,7 @@ func New(cfg Config) (*Client, error) {
 			MinConnectTimeout: 5 * time.Second,
 		}),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(4 * window),
-		grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer),
+		grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer), experimental.WithBufferPool(wire.Pool),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 	}, append(telemetry.DialOptions("api"), cfg.DialOptions...)...)
 	conn, err := grpc.NewClient("orrery-store:///store", opts...)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"k8s.io/utils/clock"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/client"
@@ -48,7 +49,7 @@ func serve(t *testing.T) (*client.Client, *counting) {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer(grpc.ForceServerCodecV2(wire.Codec{}))
-	storev1.RegisterStoreServiceServer(s, server.NewStore(k))
+	storev1.RegisterStoreServiceServer(s, server.NewStore(k, clock.RealClock{}))
 	h := health.NewServer()
 	healthv1.RegisterHealthServer(s, h)
 	var done sync.WaitGroup

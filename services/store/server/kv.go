@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"k8s.io/utils/clock"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
@@ -23,13 +24,16 @@ const (
 // Store implements StoreService.
 type Store struct {
 	storev1.UnimplementedStoreServiceServer
-	kv    kv.KV
-	drain chan struct{} // closed by Drain
-	once  sync.Once
+	kv     kv.KV
+	pacing *pacing
+	drain  chan struct{} // closed by Drain
+	once   sync.Once
 }
 
-// NewStore serves a key space.
-func NewStore(k kv.KV) *Store { return &Store{kv: k, drain: make(chan struct{})} }
+// NewStore serves a key space. The clock paces watches.
+func NewStore(k kv.KV, c clock.Clock) *Store {
+	return &Store{kv: k, pacing: newPacing(c), drain: make(chan struct{})}
+}
 
 // Drain asks the clients of pipelines to go elsewhere; their streams end when all is answered.
 func (s *Store) Drain() { s.once.Do(func() { close(s.drain) }) }

@@ -35,6 +35,7 @@ func (s *Store) Watch(stream grpc.BidiStreamingServer[storev1.WatchRequest, stor
 	if err := stream.Send(created); err != nil {
 		return err
 	}
+	pace := s.pacing.pacer()
 	// Ends with the stream, at the latest when this handler returns.
 	go func() {
 		for {
@@ -42,27 +43,31 @@ func (s *Store) Watch(stream grpc.BidiStreamingServer[storev1.WatchRequest, stor
 			if err != nil {
 				return
 			}
-			if r.GetProgress() != nil && w.RequestProgress() != nil {
+			if r.GetProgress() == nil {
+				continue
+			}
+			if w.RequestProgress() != nil {
 				return
 			}
+			pace.soon() // somebody waits for what is there
 		}
 	}()
-	return s.follow(ctx, stream, w)
+	return follow(ctx, stream, w, pace)
 }
 
 // encoder is a watcher that has events as messages.
 type encoder interface {
-	NextEncoded(ctx context.Context) (watch.Encoded, error)
+	NextEncoded(ctx context.Context, pause func(context.Context)) (watch.Encoded, error)
 }
 
 // follow sends what the watch brings until it or the stream ends.
-func (s *Store) follow(ctx context.Context, stream grpc.ServerStream, w kv.Watcher) error {
+func follow(ctx context.Context, stream grpc.ServerStream, w kv.Watcher, pace *pacer) error {
 	encoded, ok := w.(encoder)
 	for {
 		var out watch.Encoded
 		var err error
 		if ok {
-			out, err = encoded.NextEncoded(ctx)
+			out, err = encoded.NextEncoded(ctx, pace.wait)
 		} else {
 			var resp kv.WatchResponse
 			resp, err = w.Next(ctx)
@@ -80,6 +85,9 @@ func (s *Store) follow(ctx context.Context, stream grpc.ServerStream, w kv.Watch
 	}
 }
 
+// small is up to which size it is cheaper to copy an event than to pass it on as a piece of its own.
+const small = 4 << 10
+
 // sendEvents sends a response in one message, or in several when it is large.
 func sendEvents(stream grpc.ServerStream, resp *watch.Encoded) error {
 	rest := resp.Events
@@ -94,7 +102,12 @@ func sendEvents(stream grpc.ServerStream, resp *watch.Encoded) error {
 		head := out.Open()
 		*head = wire.AppendWatchHead(*head, resp.Revision, fragment)
 		for _, e := range rest[:n] {
-			out.Share(e)
+			if len(e) > small {
+				out.Share(e)
+				continue
+			}
+			buf := out.Open()
+			*buf = append(*buf, e...)
 		}
 		if err := stream.SendMsg(out.Frame()); err != nil || !fragment {
 			return err

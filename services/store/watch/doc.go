@@ -12,6 +12,9 @@
 // Commit makes the new view readable and then tells the watchers, all under one lock and in revision order: whoever is
 // told of a revision can read it.
 //
+// Who sends events to others may pause between learning that there are some and taking them: it then has them all in one response
+// (NextEncoded).
+//
 // What a watch costs (BenchmarkWatchMemory): about 400 bytes while it has nothing to read, at most 4.5 KB when it does not read
 // what concerns it, and 400 bytes again once it is parked. The events themselves are the store's history, whose size is
 // bounded, and the encoded form of the newest ones, at most 32 MB for all watches together (encoded.go). A stream over gRPC adds

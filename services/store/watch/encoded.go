@@ -13,19 +13,27 @@ const (
 	// sharedRevisions newest revisions are kept encoded, those of up to sharedBytes: 16 MB at most for each of the two forms.
 	sharedRevisions = 512
 	sharedBytes     = 32 << 10
+	// maxKept is how long a list of events a watcher keeps for its next response.
+	maxKept = 128
 )
 
 // Encoded is a kv.WatchResponse whose events are messages already, each the field of a WatchResponse with its tag. Other
-// watchers have the same bytes: nobody may change them.
+// watchers have the same bytes: nobody may change them. The list is good until the watcher's next call.
 type Encoded struct {
 	Revision int64
 	Events   [][]byte
 }
 
-// NextEncoded is Next for who passes events on: each is encoded once, however many watchers it goes to.
-func (w *Watcher) NextEncoded(ctx context.Context) (Encoded, error) {
-	b := builder{w: w, encode: true}
-	rev, err := w.next(ctx, &b)
+// NextEncoded is Next for who passes events on: each is encoded once, however many watchers it goes to. When events have come and
+// would not fill a response, pause is called and may take its time: those that come meanwhile are in the response too.
+func (w *Watcher) NextEncoded(ctx context.Context, pause func(context.Context)) (Encoded, error) {
+	b := builder{w: w, encode: true, encoded: w.list[:0]}
+	clear(w.list)
+	rev, err := w.next(ctx, &b, pause)
+	w.list = nil
+	if cap(b.encoded) <= maxKept {
+		w.list = b.encoded
+	}
 	return Encoded{Revision: rev, Events: b.encoded}, err
 }
 

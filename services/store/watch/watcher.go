@@ -26,6 +26,8 @@ type Watcher struct {
 	from int64
 	// signal wakes Next; it holds at most one wake-up.
 	signal chan struct{}
+	// list is NextEncoded's, from one call to the next.
+	list [][]byte
 
 	mu sync.Mutex
 	// pos: everything at or before it that concerns this watcher has been handed to Next.
@@ -36,6 +38,8 @@ type Watcher struct {
 	// offered is the newest revision that was ever put on pending. The hub offers a revision once for each key in it, and Next may take the list in
 	// between.
 	offered int64
+	// more: the response before was full, and what is first on pending did not fit.
+	more bool
 	// quiet: nothing was delivered since the last tick.
 	quiet    bool
 	progress bool
@@ -137,13 +141,18 @@ func (w *Watcher) Close() {
 // Next implements kv.Watcher.
 func (w *Watcher) Next(ctx context.Context) (kv.WatchResponse, error) {
 	b := builder{w: w}
-	rev, err := w.next(ctx, &b)
+	rev, err := w.next(ctx, &b, nil)
 	return kv.WatchResponse{Revision: rev, Events: b.events}, err
 }
 
-// next fills b, which is empty, with the next response and returns its revision.
-func (w *Watcher) next(ctx context.Context, b *builder) (int64, error) {
+// next fills b, which is empty, with the next response and returns its revision. pause, if there is one, is called once when new
+// events are there.
+func (w *Watcher) next(ctx context.Context, b *builder, pause func(context.Context)) (int64, error) {
 	for {
+		if pause != nil && w.fresh() {
+			pause(ctx)
+			pause = nil
+		}
 		rev, wait, err := w.step(b)
 		if err != nil || rev != 0 {
 			return rev, err
@@ -160,6 +169,13 @@ func (w *Watcher) next(ctx context.Context, b *builder) (int64, error) {
 			return 0, ctx.Err()
 		}
 	}
+}
+
+// fresh reports whether events have come to a watcher that had had all: not what a full response left over, nor a log to read.
+func (w *Watcher) fresh() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err == nil && w.synced && len(w.pending) > 0 && !w.more
 }
 
 // step does a bounded piece of work: it fills b with a response and returns its revision, or says whether to wait for a signal
@@ -210,6 +226,7 @@ func (w *Watcher) readPending(b *builder, revs []int64) (int64, bool, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.more = done < len(revs)
 	switch {
 	case done == 0:
 		// Compaction was faster. What was delivered ends before the first of the list.

@@ -359,6 +359,9 @@ func DecodeWatchResponse(b []byte, events []kv.Event) (m WatchMessage, _ []kv.Ev
 		case r.number(watchedFragment):
 			m.Fragment = r.u != 0
 		case r.is(watchedEvents):
+			if len(events) == cap(events) {
+				events = slices.Grow(events, 1+countFields(r.rest, watchedEvents))
+			}
 			events = append(events, kv.Event{})
 			if err := decodeEvent(r.data, &events[len(events)-1]); err != nil {
 				return m, events, err
@@ -366,6 +369,14 @@ func DecodeWatchResponse(b []byte, events []kv.Event) (m WatchMessage, _ []kv.Ev
 		}
 	}
 	return m, events, r.err
+}
+
+// countFields counts the fields that b begins with as long as they are num, bytes.
+func countFields(b []byte, num protowire.Number) (n int) {
+	for r := (reader{rest: b}); r.next() && r.is(num); {
+		n++
+	}
+	return n
 }
 
 func decodeEvent(b []byte, e *kv.Event) error {
@@ -409,8 +420,7 @@ func CloneEvents(events []kv.Event) {
 // cloneKV puts key and value into one piece of memory.
 func cloneKV(x *kv.KeyValue) {
 	n := len(x.Key)
-	block := append(slices.Grow([]byte(nil), n+len(x.Value)), x.Key...)
-	block = append(block, x.Value...)
+	block := join(x.Key, x.Value)
 	if x.Key != nil {
 		x.Key = block[:n:n]
 	}

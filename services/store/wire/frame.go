@@ -23,7 +23,7 @@ func NewFrame(buf *[]byte) *Frame {
 	return &Frame{Out: mem.BufferSlice{mem.NewBuffer(buf, &buffers)}}
 }
 
-// Loan is a message that is received into a buffer of gRPC's: read it, then Return it.
+// Loan is a message that is received into a buffer of Pool: read it, then Return it.
 type Loan struct{ buf mem.Buffer }
 
 // Data is the message, until Return.
@@ -139,10 +139,10 @@ func (Codec) Unmarshal(data mem.BufferSlice, v any) error {
 		m.Data = materialize(data)
 		return nil
 	case *Loan:
-		m.buf = data.MaterializeToBuffer(mem.DefaultBufferPool())
+		m.buf = data.MaterializeToBuffer(Pool)
 		return nil
 	case proto.Message:
-		buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		buf := data.MaterializeToBuffer(Pool)
 		defer buf.Free()
 		return proto.Unmarshal(buf.ReadOnlyData(), m)
 	}
@@ -161,6 +161,20 @@ func materialize(data mem.BufferSlice) []byte {
 	for _, piece := range data {
 		b.Write(piece.ReadOnlyData())
 	}
+	return bytesOf(&b)
+}
+
+// join copies both into one piece of memory.
+func join(x, y []byte) []byte {
+	var b strings.Builder
+	b.Grow(len(x) + len(y))
+	b.Write(x)
+	b.Write(y)
+	return bytesOf(&b)
+}
+
+// bytesOf is what b holds, without a copy; nobody else has the string.
+func bytesOf(b *strings.Builder) []byte {
 	s := b.String()
-	return unsafe.Slice(unsafe.StringData(s), n) // nobody else has the string
+	return unsafe.Slice(unsafe.StringData(s), len(s))
 }

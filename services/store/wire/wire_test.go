@@ -238,3 +238,21 @@ func FuzzDecode(f *testing.F) {
 		_, _, _ = wire.DecodeWatchResponse(b, nil)
 	})
 }
+
+// Buffers have at least the length that was asked for, and come back for lengths that they can hold.
+func TestPool(t *testing.T) {
+	for _, n := range []int{0, 1, 255, 256, 257, 1024, 1025, 16 << 10, 16<<10 + 1, 33 << 10, 1 << 20, 1<<20 + 1, 5 << 20} {
+		for range 3 {
+			b := wire.Pool.Get(n)
+			if len(*b) != n {
+				t.Fatalf("asked for %d bytes, got %d", n, len(*b))
+			}
+			wire.Pool.Put(b)
+		}
+	}
+	odd := make([]byte, 0, 5000) // of another origin
+	wire.Pool.Put(&odd)
+	if b := wire.Pool.Get(5000); len(*b) != 5000 {
+		t.Fatalf("asked for 5000 bytes, got %d", len(*b))
+	}
+}
