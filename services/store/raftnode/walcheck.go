@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 )
@@ -93,7 +92,7 @@ func seal(c *walMetaContent, state walSegmentState) {
 	last.MaxIndex = last.BaseIndex + uint64(state.entries) - 1
 	next := last.MaxIndex + 1
 	c.Log.Segments = append(c.Log.Segments, types.SegmentInfo{ID: c.Log.NextSegmentID, BaseIndex: next, MinIndex: next, SizeLimit: uint32(walSegment),
-		Codec: wal.CodecBinaryV1, CreateTime: time.Now()})
+		Codec: last.Codec, CreateTime: time.Now()})
 	c.Log.NextSegmentID++
 }
 

@@ -57,7 +57,7 @@ func openWAL(dir string, old bool, logger hclog.Logger) (_ *walLog, err error) {
 		return nil, err
 	}
 	w, err := wal.Open(dir, wal.WithMetaStore(meta), wal.WithSegmentFiler(segment.NewFiler(dir, walFS{FS: fs.New(), meta: meta})),
-		wal.WithSegmentSize(walSegment), wal.WithLogger(logger))
+		wal.WithSegmentSize(walSegment), wal.WithLogger(logger), wal.WithCodec(meta.codec()))
 	if err != nil {
 		return nil, damaged(dir, "it cannot be opened: %v", err)
 	}
