@@ -129,7 +129,7 @@ func TestOldMembersDoNotTakeOver(t *testing.T) {
 	file := save(t, c)
 	place := ms[2]
 	place.stop()
-	last := mustPut(t, dial(t, ms[0], ms[1]), "/old", "2")
+	mustPut(t, dial(t, ms[0], ms[1]), "/old", "2")
 
 	dir := t.TempDir()
 	one := []raftnode.Peer{{Name: place.cfg.Name, Address: place.cfg.RaftAddr}}
@@ -139,7 +139,7 @@ func TestOldMembersDoNotTakeOver(t *testing.T) {
 	fresh := start(t, store.Config{Name: place.cfg.Name, DataDir: dir, RaftAddr: place.cfg.RaftAddr}).waitReady()
 	mustPut(t, fresh.KV(), "/new", "1")
 	// The old leader has tried the new member by the time that it has committed this, on the connection for its entries.
-	last = mustPut(t, dial(t, ms[0], ms[1]), "/old", "3")
+	last := mustPut(t, dial(t, ms[0], ms[1]), "/old", "3")
 	mustCount(t, ms[0].KV(), "/new", 0)
 	for i := range 20 {
 		mustPut(t, fresh.KV(), fmt.Sprintf("/new/%d", i), "")

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // shutdownLook is how often a member that is ending looks whether something holds it up.
@@ -28,6 +30,7 @@ func (n *Node) Close() error {
 			select {
 			case err = <-ended:
 				waiting = false
+				close(n.raftEnded)
 			case <-time.After(shutdownLook):
 			}
 		}
@@ -39,6 +42,19 @@ func (n *Node) Close() error {
 		err = errors.Join(err, n.disk.Close())
 	})
 	return err
+}
+
+// wait is the result of one of Raft's futures. The library answers some of them never when it ends with them in a queue; once
+// it has ended, an answer that is not there will not come, and the goroutine that waits for it is left behind.
+func wait(f raft.Future, ended <-chan struct{}) error {
+	done := make(chan error, 1)
+	go func() { done <- f.Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ended:
+		return raft.ErrRaftShutdown
+	}
 }
 
 func (n *Node) closeConns() {

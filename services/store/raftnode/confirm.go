@@ -54,7 +54,7 @@ func (c *contacts) majority(servers []raft.Server, self raft.ServerID, term uint
 func (n *Node) confirm(ctx context.Context, term uint64) error {
 	begun := time.Now() // of the same clock as the library's
 	for {
-		if err := n.raft.VerifyLeader().Error(); err != nil || n.raft.CurrentTerm() != term {
+		if err := wait(n.raft.VerifyLeader(), n.raftEnded); err != nil || n.raft.CurrentTerm() != term {
 			return kv.ErrNoLeader
 		}
 		voters := n.raft.GetConfiguration()

@@ -41,7 +41,7 @@ func (n *Node) startLeading(ctx context.Context) func() {
 	n.lead.Store(l)
 	n.changed.wake()
 	done.Go(func() {
-		if err := n.raft.Barrier(0).Error(); err != nil || n.raft.CurrentTerm() != l.term {
+		if err := wait(n.raft.Barrier(0), n.raftEnded); err != nil || n.raft.CurrentTerm() != l.term {
 			return // lost it already: the notification is on its way
 		}
 		n.fsm.promote()

@@ -158,7 +158,7 @@ func (n *Node) Remove(ctx context.Context, name string) error {
 // MoveLeader hands leadership to a voter, or to one that the library chooses when name is empty.
 func (n *Node) MoveLeader(_ context.Context, name string) error {
 	if name == "" {
-		return changeError(n.raft.LeadershipTransfer().Error())
+		return changeError(wait(n.raft.LeadershipTransfer(), n.raftEnded))
 	}
 	m, err := n.member(name)
 	if err != nil {
@@ -170,7 +170,7 @@ func (n *Node) MoveLeader(_ context.Context, name string) error {
 	if m.Leader {
 		return nil
 	}
-	return changeError(n.raft.LeadershipTransferToServer(raft.ServerID(m.Name), raft.ServerAddress(m.RaftAddress)).Error())
+	return changeError(wait(n.raft.LeadershipTransferToServer(raft.ServerID(m.Name), raft.ServerAddress(m.RaftAddress)), n.raftEnded))
 }
 
 func changeError(err error) error {

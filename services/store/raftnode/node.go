@@ -42,6 +42,8 @@ type Node struct {
 	// following is the leader when that is another member.
 	following following
 	failed    chan error
+	// raftEnded is closed when Raft has ended and answers no more.
+	raftEnded chan struct{}
 	health    health
 	checks    checks
 	// elections counts the leaders that this member has seen come.
@@ -82,7 +84,7 @@ func Open(cfg Config) (_ *Node, err error) {
 	}()
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Node{
-		cfg: cfg, log: cfg.Logger, disk: d, identity: st.identity, lessor: lease.New(cfg.Clock), failed: make(chan error, 1),
+		cfg: cfg, log: cfg.Logger, disk: d, identity: st.identity, lessor: lease.New(cfg.Clock), failed: make(chan error, 1), raftEnded: make(chan struct{}),
 		conns: map[string]*grpc.ClientConn{}, ctx: ctx, stop: stop,
 	}
 	n.fsm = newFSM(n.lessor, cfg.Clock.Now, cfg.Logger)
@@ -105,7 +107,7 @@ func Open(cfg Config) (_ *Node, err error) {
 		n.mux.Close()
 		return nil, err
 	}
-	n.proposer = newProposer(n.raft, cfg.QuotaBytes, cfg.Clock.Now, ctx.Done(), func(b Batch) {
+	n.proposer = newProposer(n.raft, cfg.QuotaBytes, cfg.Clock.Now, ctx.Done(), n.raftEnded, func(b Batch) {
 		if fn := n.batches.Load(); fn != nil {
 			(*fn)(b)
 		}
@@ -253,7 +255,7 @@ func (n *Node) StepDown() {
 	if disk, _ := n.stall(); disk > 0 {
 		return // it holds up the library, which would have to do it
 	}
-	if err := n.raft.LeadershipTransfer().Error(); err != nil {
+	if err := wait(n.raft.LeadershipTransfer(), n.raftEnded); err != nil {
 		n.log.Info("handing leadership over failed: the others elect a leader", "err", err)
 	}
 }

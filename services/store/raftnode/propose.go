@@ -83,6 +83,8 @@ type proposer struct {
 	now   func() time.Time
 	// closed ends the wait of everybody when the node ends.
 	closed <-chan struct{}
+	// raftEnded is closed when Raft will answer no more.
+	raftEnded <-chan struct{}
 	// observe is told of each entry, lastWrite is when the newest write to the log ended, in nanoseconds.
 	observe   func(Batch)
 	lastWrite func() int64
@@ -101,9 +103,9 @@ type proposer struct {
 	ended          bool     // nothing is proposed any more
 }
 
-func newProposer(r *raft.Raft, quota int64, now func() time.Time, closed <-chan struct{}, observe func(Batch), lastWrite func() int64) *proposer {
+func newProposer(r *raft.Raft, quota int64, now func() time.Time, closed, raftEnded <-chan struct{}, observe func(Batch), lastWrite func() int64) *proposer {
 	return &proposer{
-		raft: r, quota: quota, now: now, closed: closed, observe: observe, lastWrite: lastWrite, wake: make(chan struct{}, 1),
+		raft: r, quota: quota, now: now, closed: closed, raftEnded: raftEnded, observe: observe, lastWrite: lastWrite, wake: make(chan struct{}, 1),
 		flights: make(chan *entry, inFlight), slots: make(chan struct{}, inFlight),
 	}
 }
@@ -322,7 +324,7 @@ func (p *proposer) end() {
 func (p *proposer) land() {
 	for e := range p.flights {
 		p.since.Store(e.proposed.UnixNano())
-		err := e.future.Error()
+		err := wait(e.future, p.raftEnded)
 		p.since.Store(0)
 		<-p.slots
 		if err != nil {
