@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 
 	storev1 "github.com/orrery-io/orrery/gen/go/orrery/store/v1"
 	"github.com/orrery-io/orrery/services/store/kv"
@@ -73,7 +74,7 @@ func follow(ctx context.Context, stream grpc.ServerStream, w kv.Watcher, pace *p
 			resp, err = w.Next(ctx)
 			out.Revision = resp.Revision
 			for i := range resp.Events {
-				out.Events = append(out.Events, wire.AppendEvent(nil, &resp.Events[i]))
+				out.Events = append(out.Events, mem.SliceBuffer(wire.AppendEvent(nil, &resp.Events[i])))
 			}
 		}
 		if err != nil {
@@ -85,30 +86,20 @@ func follow(ctx context.Context, stream grpc.ServerStream, w kv.Watcher, pace *p
 	}
 }
 
-// small is up to which size it is cheaper to copy an event than to pass it on as a piece of its own.
-const small = 4 << 10
-
 // sendEvents sends a response in one message, or in several when it is large.
 func sendEvents(stream grpc.ServerStream, resp *watch.Encoded) error {
 	rest := resp.Events
 	for {
 		n, size := 0, 0
 		for n < len(rest) && size < part {
-			size += len(rest[n])
+			size += rest[n].Len()
 			n++
 		}
 		fragment := n < len(rest)
 		var out wire.Pieces
 		head := out.Open()
 		*head = wire.AppendWatchHead(*head, resp.Revision, fragment)
-		for _, e := range rest[:n] {
-			if len(e) > small {
-				out.Share(e)
-				continue
-			}
-			buf := out.Open()
-			*buf = append(*buf, e...)
-		}
+		out.Share(rest[:n])
 		if err := stream.SendMsg(out.Frame()); err != nil || !fragment {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 
+	"google.golang.org/grpc/mem"
+
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/mvcc"
 	"github.com/orrery-io/orrery/services/store/wire"
@@ -21,7 +23,7 @@ const (
 // watchers have the same bytes: nobody may change them. The list is good until the watcher's next call.
 type Encoded struct {
 	Revision int64
-	Events   [][]byte
+	Events   mem.BufferSlice
 }
 
 // NextEncoded is Next for who passes events on: each is encoded once, however many watchers it goes to. When events have come and
@@ -40,14 +42,14 @@ func (w *Watcher) NextEncoded(ctx context.Context, pause func(context.Context)) 
 // encodedRevision is the changes of one revision as messages, in their order.
 type encodedRevision struct {
 	rev    int64
-	events [][]byte
+	events mem.BufferSlice
 }
 
 // encodings keeps the newest revisions that were encoded, by revision.
 type encodings [sharedRevisions]atomic.Pointer[encodedRevision]
 
 // get is the encoding of a revision's changes: whoever comes first makes it.
-func (e *encodings) get(rev int64, changes []mvcc.Change, withPrev bool) [][]byte {
+func (e *encodings) get(rev int64, changes []mvcc.Change, withPrev bool) mem.BufferSlice {
 	slot := &e[rev%sharedRevisions]
 	if have := slot.Load(); have != nil && have.rev == rev {
 		return have.events
@@ -58,12 +60,12 @@ func (e *encodings) get(rev int64, changes []mvcc.Change, withPrev bool) [][]byt
 		events[i] = c.Event(withPrev)
 		size += wire.SizeEvent(&events[i])
 	}
-	made := &encodedRevision{rev: rev, events: make([][]byte, len(changes))}
+	made := &encodedRevision{rev: rev, events: make(mem.BufferSlice, len(changes))}
 	block := make([]byte, 0, size)
 	for i := range events {
 		from := len(block)
 		block = wire.AppendEvent(block, &events[i])
-		made.events[i] = block[from:len(block):len(block)]
+		made.events[i] = mem.SliceBuffer(block[from:len(block):len(block)])
 	}
 	if size <= sharedBytes {
 		slot.Store(made)

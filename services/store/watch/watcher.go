@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"google.golang.org/grpc/mem"
+
 	"github.com/orrery-io/orrery/services/store/kv"
 	"github.com/orrery-io/orrery/services/store/mvcc"
 )
@@ -27,7 +29,7 @@ type Watcher struct {
 	// signal wakes Next; it holds at most one wake-up.
 	signal chan struct{}
 	// list is NextEncoded's, from one call to the next.
-	list [][]byte
+	list mem.BufferSlice
 
 	mu sync.Mutex
 	// pos: everything at or before it that concerns this watcher has been handed to Next.
@@ -283,7 +285,7 @@ type builder struct {
 	w       *Watcher
 	encode  bool
 	events  []kv.Event
-	encoded [][]byte
+	encoded mem.BufferSlice
 	count   int
 	bytes   int
 }
@@ -292,7 +294,7 @@ func (b *builder) full() bool { return b.count >= maxEvents || b.bytes >= maxByt
 
 func (b *builder) add(rev int64, changes []mvcc.Change) {
 	req := &b.w.req
-	var encoded [][]byte
+	var encoded mem.BufferSlice
 	for i, c := range changes {
 		if (c.Deleted() && req.NoDelete) || (!c.Deleted() && req.NoPut) || !mvcc.Contains(req.Key, req.End, c.Key()) {
 			continue
@@ -303,7 +305,7 @@ func (b *builder) add(rev int64, changes []mvcc.Change) {
 				encoded = b.w.hub.encodings(req.PrevKV).get(rev, changes, req.PrevKV)
 			}
 			b.encoded = append(b.encoded, encoded[i])
-			b.bytes += len(encoded[i])
+			b.bytes += encoded[i].Len()
 			continue
 		}
 		e := c.Event(req.PrevKV)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -81,13 +82,14 @@ func (p *Pieces) close() {
 	p.buf = nil
 }
 
-// Share adds bytes that others have too and that nobody changes.
-func (p *Pieces) Share(b []byte) {
+// Share adds buffers that others have too and that nobody changes. Many messages that are made of the same few bytes find them in
+// the processor's cache; copies would have to be fetched.
+func (p *Pieces) Share(shared mem.BufferSlice) {
 	if p.buf != nil {
 		p.close()
 	}
-	p.size += len(b)
-	p.done = append(p.done, mem.SliceBuffer(b))
+	p.size += shared.Len()
+	p.done = append(slices.Grow(p.done, len(shared)), shared...)
 }
 
 // Size is the number of bytes so far.
